@@ -1,1 +1,1 @@
-"""Only here is a browser’s request: views, forms, template tags, the page shell, help."""
+"""The only room that handles a browser’s request: views, forms, template tags, the page shell, help."""

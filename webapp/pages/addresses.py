@@ -1,5 +1,5 @@
-"""Where rows are read. Settings hand the first two to the models as `get_absolute_url`, so that no room below
-names a page."""
+"""Addresses of rows. Settings give the first two to the models as `get_absolute_url`, so that no lower room names a
+page."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def session_address(session: DiagnosisSession) -> str:
-    """Of its front door, which leads to the first step that is not done."""
+    """The session's front door, which leads to the first step that is not done."""
     return reverse("session:session", args=[session.pk])
 
 
 def event_address(event: Event) -> str:
-    """Of what the event is about; of the session where that has no page of its own."""
+    """The page of the event's subject; the session's where the subject has no page."""
     session_id, data = event.session_id, event.data
     if event.kind.startswith("commented"):
         return reverse("decision:discussion", args=[session_id])
@@ -31,7 +31,7 @@ def event_address(event: Event) -> str:
 
 
 def entry_address(entry: Entry) -> str:
-    """Of what a hit of the search is about."""
+    """The page of a search hit's subject."""
     match entry.kind:
         case "finding":
             return reverse("session:diagnosis", args=[entry.session_id]) + f"#finding-{entry.ref}"
@@ -47,7 +47,7 @@ def entry_address(entry: Entry) -> str:
 
 
 def anchor_address(session: DiagnosisSession, anchor: str) -> str:
-    """Of what a thread is about, at the spot where the thread stands beside it."""
+    """The page of a thread's subject, at the spot where the thread is shown."""
     kind, _, name = anchor.partition(":")
     match kind:
         case "hypothesis" | "finding":

@@ -1,4 +1,4 @@
-"""An output that a claim rests on, as pages name it and link it."""
+"""Pages name and link each output that a claim rests on."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-MARKED_LINES = 40  # of an output, in one link
+MARKED_LINES = 40  # of one output, in one link
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """One output a claim rests on, and the lines meant in it, in order; none: all of it. older: when it
-    was got, where that was before the last change. address: of its page; "" where nothing is linked."""
+    """One output that a claim rests on, with the cited lines in order; no lines: the whole output. older: the time
+    of the output, if it is from before the last change. address: of its page; "" without a link."""
 
     label: str
     lines: tuple[int, ...]
@@ -35,7 +35,7 @@ class Cited:
 
     @property
     def link(self) -> SafeString:
-        """To its page at the first of the lines; the text alone where nothing is linked."""
+        """To its page at the first of the lines; the text alone if there is no address."""
         if not self.address:
             return format_html('<span class="ev">{}</span>', self.text)
         at = ""
@@ -46,9 +46,9 @@ class Cited:
 
 
 def cited(context: Any, source: str, lines: tuple[int, ...]) -> Cited:
-    """An output as the page of this template context names and links it."""
+    """An output with the name and the link that this template context gives it."""
     session = context.get("session")
-    if session and "workload@" in source:  # what a person said has a page of its own, and no lines
+    if session and "workload@" in source:  # a person's statement has its own page, and no lines
         return Cited("what the operator said", (), address=_symptom_address(session.pk))
     labels: Mapping[str, str] = context.get("labels") or {}
     return Cited(
@@ -59,7 +59,7 @@ def cited(context: Any, source: str, lines: tuple[int, ...]) -> Cited:
     )
 
 
-@lru_cache(maxsize=4096)  # a page of claims links hundreds of times to a dozen outputs
+@lru_cache(maxsize=4096)  # one page of claims has hundreds of links to a dozen outputs
 def _source_address(session_id: UUID, source: str) -> str:
     return reverse("session:evidence", args=[session_id, source])
 

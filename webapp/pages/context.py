@@ -1,4 +1,4 @@
-"""What every page may show."""
+"""Template context of every page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Signing in, one’s account, people."""
+"""Signing in, the reader's own account, and people."""

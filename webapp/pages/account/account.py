@@ -17,7 +17,7 @@ from webapp.accounts.models import ApiToken, User
 from webapp.pages.account.confirmation import typed
 from webapp.pages.account.forms import EmailForm, PasswordForm, TokenForm
 
-MOST_TOKENS = 50  # good at once; more is a program that makes them in a loop
+MOST_TOKENS = 50  # valid at once; more means that a program makes them in a loop
 
 
 @require_safe
@@ -26,7 +26,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
-    """more: forms as they were sent, or a token's text, which no other page shows."""
+    """more: bound forms, or a new token's text, which no other page shows."""
     user = cast(User, request.user)
     context = {
         "nav": "account",
@@ -43,7 +43,7 @@ def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
 @never_cache
 @require_POST
 def password(request: HttpRequest) -> HttpResponse:
-    """The old one is asked for, as slowly as at sign-in; every other browser is signed out."""
+    """Asks for the old password, at the same pace as sign-in, and signs out every other browser."""
     user, address = cast(User, request.user), request.META.get("REMOTE_ADDR", "")
     if not throttle.may_try(user.username, address):
         messages.error(request, "Too many wrong passwords. Wait a minute and try again.")
@@ -71,7 +71,7 @@ def email(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def make_token(request: HttpRequest) -> HttpResponse:
-    """The token's text is on the answer to this request and nowhere else."""
+    """Only the answer to this request shows the token's text."""
     user = cast(User, request.user)
     form = TokenForm(request.POST)
     if not form.is_valid():

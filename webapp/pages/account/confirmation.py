@@ -1,4 +1,4 @@
-"""What cannot be taken back, or stops others' work, is done by typing the name of what it is done to."""
+"""An act that is final or stops others' work needs a confirmation: the person types the name of its object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 
 def typed(request: HttpRequest, name: str, verb: str) -> bool:
-    """Whether the person typed this name; where not, a message says what to type."""
+    """Whether the person typed this name; if not, a message says what to type."""
     if request.POST.get("confirm", "").strip() == name.strip():
         return True
     messages.error(request, f"Nothing was done. Type {name} to {verb}.")

@@ -13,7 +13,7 @@ from webapp.accounts.models import ELSEWHERE, Scope, User
 
 
 class WelcomeForm(forms.Form):
-    """A name and a password, once."""
+    """Takes a name and a password, once."""
 
     username = forms.CharField(label="Your name here", max_length=60, strip=True)
     password = forms.CharField(label="Password", widget=forms.PasswordInput, min_length=10)
@@ -43,7 +43,7 @@ class WelcomeForm(forms.Form):
 
 
 class PasswordForm(PasswordChangeForm):
-    """Django's own, on a page where it is one card of several."""
+    """Django's own form, on a page where it is one card of several."""
 
     def __init__(self, user: User, data: Any = None) -> None:
         super().__init__(user, data)
@@ -56,7 +56,7 @@ class EmailForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """A token for a program."""
+    """Takes the name and the rights of a token for a program."""
 
     LIFETIMES = ((7, "1 week"), (30, "1 month"), (90, "3 months"), (365, "1 year"))
     MEANINGS = (

@@ -1,4 +1,4 @@
-"""A person's passkeys: shown with the second factor, added with the password, removed."""
+"""The page shows a person's passkeys with the second factor; the person adds one with the password, or removes one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def passkey_context(user: User) -> dict[str, Any]:
-    """For the page: those there are, and what the browser is asked for a new one."""
+    """For the page: the passkeys, and the challenge for a new one."""
     return {"passkeys": passkeys.passkeys_of(user), "asked": passkeys.begin(user) if place() else None}
 
 
@@ -32,7 +32,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 def _passkey_problem(request: HttpRequest, user: User) -> str:
-    """What is wrong, "" when nothing is."""
+    """Adds the passkey. Returns what is wrong, "" when nothing is."""
     name, address = f"passkey {user.username}", request.META.get("REMOTE_ADDR", "")
     if not second_factor.is_on(user):
         return "Reload the page and try again."
@@ -53,7 +53,7 @@ def _passkey_problem(request: HttpRequest, user: User) -> str:
 
 @require_POST
 def remove(request: HttpRequest) -> HttpResponse:
-    """A code is still asked for without it."""
+    """Sign-in still asks for a code without the passkey."""
     user = cast(User, request.user)
     key = request.POST.get("passkey", "")
     gone, _ = passkeys.passkeys_of(user).filter(pk=int(key) if key.isdecimal() and len(key) < 19 else 0).delete()

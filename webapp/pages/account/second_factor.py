@@ -26,7 +26,7 @@ from webapp.pages.account.confirmation import typed
 from webapp.pages.account.passkeys import passkey_context
 from webapp.pages.account.signing_in import PASSED, following
 
-PASSED_FOR_S = 300  # a password given so long ago is asked for again
+PASSED_FOR_S = 300  # after this time the person types the password again
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
-    """The second half of signing in, for those whose password was right a moment ago."""
+    """The second half of signing in, for a person whose password was right a moment ago."""
     passed = request.session.get(PASSED, {})
     user = User.objects.filter(pk=passed.get("user"), is_active=True).first()
     if user is None or time.time() - passed["at"] > PASSED_FOR_S:
@@ -70,7 +70,7 @@ def _code_problem(user: User, typed_code: str) -> tuple[str, int]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def manage(request: HttpRequest) -> HttpResponse:
-    """Turn it on in two steps; the recovery codes are on the answer to the second and nowhere else."""
+    """Turns it on in two steps; only the answer to the second shows the recovery codes."""
     user = cast(User, request.user)
     made: list[str] | None = None
     problem = ""
@@ -95,14 +95,14 @@ def _factor_context(request: HttpRequest, user: User) -> dict[str, object]:
 
 
 def _qr_code(address: str) -> SafeString:
-    """A QR code as <svg>: segno writes numbers and colours alone into it."""
+    """A QR code as <svg>; segno writes only numbers and colours into it."""
     svg = segno.make(address, error="m").svg_inline(light="#fff", border=4, omitsize=True)
     return mark_safe(svg)  # noqa: S308
 
 
 @require_POST
 def turn_off(request: HttpRequest) -> HttpResponse:
-    """Asks for the password: a browser left open is not enough."""
+    """Asks for the password, because a browser left open proves nothing."""
     user = cast(User, request.user)
     name, address = f"off {user.username}", request.META.get("REMOTE_ADDR", "")
     if not throttle.may_try(name, address):
@@ -119,7 +119,7 @@ def turn_off(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def reset(request: HttpRequest) -> HttpResponse:
-    """An administrator lets somebody in again who lost both authenticator and recovery codes."""
+    """An administrator lets a person in again who lost both the authenticator and the recovery codes."""
     if not cast(User, request.user).is_staff:
         raise PermissionDenied
     person = people().filter(username=request.POST.get("person", "")).first()

@@ -28,7 +28,7 @@ from webapp.pages.account.signing_in import ask_for_code, following
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
-    """The page a one-time link opens: choose a name and a password, and be signed in."""
+    """The page behind a one-time link: the person chooses a name and a password, and is signed in."""
     link = OneTimeLink.find(token)
     if link is None:
         return TemplateResponse(request, "account/link_used.html", {}, status=410)
@@ -47,7 +47,7 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     form = AuthenticationForm(request, request.POST or None)
-    if request.headers.get("HX-Request"):  # a fragment of a page whose reader is signed out by now
+    if request.headers.get("HX-Request"):  # the fragment belongs to a page whose reader is signed out
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     if request.method != "POST":
         return _sign_in_page(request, AuthenticationForm(request))
@@ -85,7 +85,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
-    """Administrators see who has an account, change what they may do, and make invitations."""
+    """Administrators see every account, change its rights, and make invitations."""
     if not request.user.is_staff:
         raise PermissionDenied
     made = ""

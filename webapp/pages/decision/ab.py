@@ -50,9 +50,9 @@ OVER = (
 
 @dataclass(frozen=True, slots=True)
 class TrialPage:
-    """typed: what the form for a plan shows. line: how its next step is measured by hand. options: by what today's
-    diagnosis says of them. proposed: the record that asks for this trial and waits for an approval. trials: those
-    that were begun, with their addresses."""
+    """typed: values of the plan's form. line: the command that measures the next step by hand. options: grouped by
+    today's advice. proposed: the record that asks for this trial and waits for an approval. trials: begun trials
+    with their addresses."""
 
     setup: Setup | None
     problem: str
@@ -71,7 +71,7 @@ class TrialPage:
 @require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?option=, ?benchmark=, ?runs= and ?set= say what is tried; POST starts the next run."""
+    """?option=, ?benchmark=, ?runs= and ?set= name the trial; POST starts the next run."""
     stored = facts_of(session)
     result = session_diagnosis(session, stored)
     facts = with_vm(stored, session.vmid)
@@ -113,7 +113,7 @@ def address(session: DiagnosisSession, setup: Setup) -> str:
 
 
 def _proposed_option(session: DiagnosisSession) -> str:
-    """What the newest record that is not over wants to try."""
+    """The first option of the newest open records that a trial can test; "" without one."""
     rows = session.decisions.exclude(state__in=OVER).order_by("-number")
     chosen_names = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
     can = {option.id for option in choices()}
@@ -121,7 +121,7 @@ def _proposed_option(session: DiagnosisSession) -> str:
 
 
 def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
-    """Recommended first, then possible ones; then, named as such, those that are not to be done here."""
+    """Recommended options first, then possible ones, then the others by their status."""
     groups: dict[str, list[Option]] = {"recommended": [], "possible": []}
     for option in choices():
         advice = result.advice.get(option.id)
@@ -131,7 +131,7 @@ def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
 
 
 def _assign_result(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
-    """What a person measured by hand, for the step that the page showed."""
+    """Takes a person's own measurement for the step that the page showed."""
     so_far = progress(session, setup, facts)
     try:
         step = step_asked(session, setup, so_far, request.POST.get("step", ""))
@@ -142,7 +142,7 @@ def _assign_result(request: HttpRequest, session: DiagnosisSession, setup: Setup
 
 
 def _start_step(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
-    """The step that the page showed, unless another one is next by now."""
+    """Starts the step that the page showed, unless another one is next by now."""
     key = request.POST.get("target", "")
     target = get_object_or_404(session.targets, pk=int(key) if key.isdecimal() else 0)
     try:

@@ -1,4 +1,4 @@
-"""What was seen before: the sessions like this one."""
+"""Earlier sessions that are like this one."""
 
 from __future__ import annotations
 

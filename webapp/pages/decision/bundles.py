@@ -1,4 +1,4 @@
-"""Taking a session away as one file, and opening one from elsewhere."""
+"""Exports a session as one file, and opens a file from elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webapp.review.bundle.redacted import shareable
 @require_safe
 @on_session
 def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Redacted unless ?raw=1; ?key=1 tells what the words stand for that outputs were redacted by."""
+    """Redacts unless ?raw=1; ?key=1 gives the real value of each replacement word."""
     raw = bool(request.GET.get("raw"))
     try:
         if request.GET.get("key"):
@@ -42,7 +42,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @require_safe
 @on_session
 def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """What the files hide: a page, and a part of the summary; ?all=1 counts in long outputs, too."""
+    """The values that the files hide: a page, and a part of the summary; ?all=1 includes long outputs."""
     context: dict[str, Any] = {"nav": "sessions", "session": session}
     try:
         context["hidden"] = preview(session, everything=bool(request.GET.get("all")))
@@ -53,7 +53,7 @@ def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _key_file(session: DiagnosisSession) -> HttpResponse:
-    """For those who may read the outputs as they came. Raises RedactionError."""
+    """For members who may read the outputs unredacted. Raises RedactionError."""
     lines = [f"{token}\t{secret}\n" for token, secret in key_of(session).items()]
     response = HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="peerpath-{str(session.pk)[:8]}-key.txt"'

@@ -1,4 +1,4 @@
-"""What became of Peerpath's own predictions, over all sessions."""
+"""The scores of Peerpath's own predictions, over all sessions."""
 
 from __future__ import annotations
 

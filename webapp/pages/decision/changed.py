@@ -1,4 +1,4 @@
-"""What is different between any two states of the machine, and what of it can matter."""
+"""The differences between any two states of the machine, and which of them can matter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.review.states import Snapshot, epochs, facts_at, times
 
 @dataclass(frozen=True, slots=True)
 class ChangedPage:
-    """first, last: tokens of the two states compared. titles: of the states, by token."""
+    """first, last: tokens of the two compared states. titles: of the states, by token."""
 
     changes: StateDiff
     states: list[Snapshot]
@@ -30,7 +30,7 @@ class ChangedPage:
 @require_safe
 @on_session
 def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?from= and ?to= are states; without them the last change, else first and last evidence."""
+    """?from= and ?to= name states; without them the last change, or else the first and the last evidence."""
     states, moments = epochs(session, applied(session)), times(session)
     proposed = states if session.epoch else moments
     first = request.GET.get("from") or (proposed[-2:] or states)[0].token

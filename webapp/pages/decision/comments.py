@@ -1,4 +1,4 @@
-"""Saying something about a session or a thing in it, and reading what was said."""
+"""People comment on a session or a part of it, and read the comments."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _return_address(request: HttpRequest, session: DiagnosisSession) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscussionPage:
-    """about: an anchor whose threads come first, "" for none."""
+    """about: the anchor whose threads the page shows first, "" for none."""
 
     about: str
 
@@ -62,7 +62,7 @@ class DiscussionPage:
 @require_safe
 @on_session
 def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?about= an anchor shows its threads first, with a form; htmx gets the form alone."""
+    """?about= names the anchor whose threads come first, with a form; htmx gets the form alone."""
     about = request.GET.get("about", "")
     about = about if ANCHOR.fullmatch(about) else ""
     if request.headers.get("HX-Request"):
@@ -74,8 +74,8 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 @require_safe
 def for_me(request: HttpRequest) -> HttpResponse:
-    """What waits for this person's word, what was said of their proposals, what they are asked for, and
-    where somebody named them."""
+    """Decisions that wait for this person, answers to their proposals, requests to them, and comments that name
+    them."""
     user = acting(request)
     mentions = named(user).order_by("-pk")[:MENTIONS_SHOWN]
     waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
@@ -90,6 +90,6 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "asked": requests,
         "came": links_to_accept(user)[:MOST],
     }
-    if request.method == "GET":  # HEAD shows nobody anything
+    if request.method == "GET":  # a HEAD request shows nothing, so it marks nothing as seen
         all_seen(user)
     return TemplateResponse(request, "decision/for_me.html", context)

@@ -1,4 +1,4 @@
-"""Step 7: which changes, and why. A draft is written here; the record's own page moves it on."""
+"""Step 7: the chosen changes and the reasons. This page writes a draft; the record's own page moves it on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from webapp.review.workflow import decision_propose
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """One text of the form, with what was typed into it."""
+    """One text of the form, with its typed value."""
 
     name: str
     text: Text
@@ -37,7 +37,7 @@ class TextField:
 @require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?draft=N goes on with a draft, ?instead=N starts one that takes the place of a record."""
+    """?draft=N continues a draft, ?instead=N starts one that replaces a record."""
     result = session_diagnosis(session)
     draft, instead = _record_named(request, session, "draft"), _record_named(request, session, "instead")
     if request.method != "POST":
@@ -85,7 +85,7 @@ def _saved_draft(
 
 @dataclass(frozen=True, slots=True)
 class DecidePage:
-    """problem: why what was typed was refused. theirs: the draft as somebody else saved it meanwhile. titles: of the
+    """problem: why the form was refused. theirs: the draft that somebody else saved meanwhile. titles: of the
     options in `chosen`."""
 
     result: Diagnosis
@@ -138,7 +138,7 @@ WORTH_CHOOSING = frozenset({OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE})
 
 
 def _recommended_options(result: Diagnosis) -> list[Judged]:
-    """Of every phase, in the order they would be carried out: most of a decision is here."""
+    """Of every phase, in the order of execution; they are most of a decision."""
     judged = [(o, result.advice[o.id]) for o in all_options() if o.id in result.advice]
     judged.sort(key=lambda pair: pair[0].phase)
     return [pair for pair in judged if pair[1].status is OptionStatus.RECOMMENDED]
@@ -146,8 +146,8 @@ def _recommended_options(result: Diagnosis) -> list[Judged]:
 
 @dataclass(frozen=True, slots=True)
 class PhaseShown:
-    """A phase with its options that are not recommended. worth: those that can be chosen; rest: those
-    without effect, unsafe, blocked or done. chosen: whether one of them is ticked."""
+    """A phase with its options that are not recommended. worth: options that can be chosen. rest: options without
+    effect, unsafe, blocked or done. chosen: whether one of them is ticked."""
 
     id: str
     title: str
@@ -157,7 +157,7 @@ class PhaseShown:
 
 
 def _phases_with_options(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
-    """Those that have such an option, in their order."""
+    """Phases with an option that is not recommended, in their order."""
     phases = []
     for phase, options in groupby(all_options(), key=lambda option: option.phase):
         known = [(o, result.advice[o.id]) for o in options if o.id in result.advice]

@@ -1,4 +1,4 @@
-"""A decision record: its page, its way from proposal to outcome, its export, and the list of all."""
+"""A decision record: its page, its steps from proposal to outcome, its export, and the list of all records."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
 
 @dataclass(frozen=True, slots=True)
 class DecisionPage:
-    """typed: a word that was refused. known: what today's diagnosis says against haste. disputes: those that bear
-    on the record; other_disputes: the session's other open ones. conversation: words and threads, oldest first.
-    recommended: what is recommended and was not chosen. pins: each with the lines of it that were read; stale: names
-    of those with a newer output. counting: the approvals that count for the record as it stands, approving: how many
-    of these say yes. mine: whether the reader proposed it."""
+    """typed: a refused word. known: today's findings against haste. disputes: open ones on the record;
+    other_disputes: the session's other open ones. conversation: words and threads, oldest first. recommended:
+    recommended options that the record leaves out. pins: each with its cited lines; stale: names of pins with a
+    newer output. counting: the approvals of the record's present content, approving: the number of yes among them.
+    mine: whether the reader proposed it."""
 
     typed: str
     known: list[Known]
@@ -91,7 +91,7 @@ class DecisionPage:
 
 @dataclass(frozen=True, slots=True)
 class VersionsPage:
-    """judged: all versions with the words on each. was: the record as it stood in `after`."""
+    """judged: all versions, each with its words. was: the record's state in `after`."""
 
     decision: Decision
     judged: list[Judged]
@@ -151,8 +151,8 @@ def _page(
 @require_safe
 @on_session
 def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """?from= and ?to= are version numbers; without them, what you judged and the newest. Before anything
-    was proposed there are none, and the record itself is shown."""
+    """?from= and ?to= name versions by number; without them, the version you judged and the newest. A record without
+    a proposal has no version, and the page shows the record itself."""
     record = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
     judged = versions_of(record, workflow.approvals_of(record), whole=True)
     numbered = [one.version for one in judged]
@@ -178,7 +178,7 @@ def _version_of(numbered: Sequence[RecordVersion], number: str, usual: RecordVer
 
 
 def _approving_links(session: DiagnosisSession) -> list[Link]:
-    """Those by which somebody without an account may still judge what is proposed."""
+    """Links by which a person without an account may still judge the proposals."""
     may = session.links.filter(may_approve=True).annotate(standing=stands())
     may = may.prefetch_related("opened_by")
     return [link for link in may if link.is_open]
@@ -195,7 +195,7 @@ def _markdown_file(decision: Decision, *, raw: bool) -> HttpResponse:
 
 
 def _act_succeeded(request: HttpRequest, act: Callable[[], None]) -> bool:
-    """False after a refusal, which the page says."""
+    """False after a refusal; a message gives the reason."""
     try:
         act()
     except DecisionError as error:
@@ -207,7 +207,7 @@ def _act_succeeded(request: HttpRequest, act: Callable[[], None]) -> bool:
 @require_POST
 @on_session
 def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """An operator's acts on a record: propose, withdraw, renew, and saying that it was carried out."""
+    """An operator's acts on a record: propose, withdraw, renew, and mark as carried out."""
     record, user = get_object_or_404(session.decisions, number=number), acting(request)
     acts: dict[str, Callable[[], None]] = {
         "propose": lambda: workflow.decision_propose(record, user=user),
@@ -230,7 +230,7 @@ def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpRe
 @require_POST
 @on_session_for(Role.REVIEWER)
 def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """A second person's word. What they typed stays in the page where it is not taken."""
+    """Takes a second person's word. The page keeps the typed text after a refusal."""
     record = get_object_or_404(session.decisions, number=number)
     reason = request.POST.get("reason", "").strip()
     try:
@@ -252,7 +252,7 @@ def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 @require_POST
 @on_session
 def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """By the two states that the page compared. What was typed stays in the page where it is refused."""
+    """Closes by the two states that the page compared. The page keeps the typed text after a refusal."""
     record = get_object_or_404(session.decisions, number=number)
     states = (request.POST.get("before", ""), request.POST.get("after", ""))
     result, outcome = before_after(session, states, record), request.POST.get("outcome", "")
@@ -273,8 +273,8 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 
 @require_safe
 def decisions(request: HttpRequest) -> HttpResponse:
-    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows,
-    ?before= is the last one seen."""
+    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows, ?before=
+    names the last row of the page before."""
     records = (
         Decision.objects.filter(seen_by(acting(request)))
         .select_related("session", "proposed_by")
@@ -292,7 +292,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
 
 
 def _older_records(records: QuerySet[Decision], before: str) -> QuerySet[Decision]:
-    """All of them for what is no mark of a last one."""
+    """Records before the mark; all of them if the mark is not valid."""
     at, _, key = before.partition("_")
     try:
         moment, last = datetime.fromisoformat(at).astimezone(UTC), int(key[:18])

@@ -1,4 +1,4 @@
-"""Step 8: the same measurements before and after a change, with “cannot tell” as an answer."""
+"""Step 8: the same measurements before and after a change; “cannot tell” is a possible answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webapp.review.states import Snapshot, epochs
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The decision's number, and what was typed."""
+    """The decision's number, and the typed texts."""
 
     number: int
     typed: str
@@ -28,8 +28,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class VerifyPage:
-    """result: what was measured in the two states. left_out: how many comparisons say nothing of the change.
-    states, moments: what can be picked. not_taken: a closing that no form shows any more."""
+    """result: the measurements in the two states. left_out: the number of comparisons that tell nothing of the
+    change. states, moments: choices of the form. not_taken: a refused closing that has no form any more."""
 
     result: BeforeAfter
     first: Verified | None
@@ -47,7 +47,7 @@ class VerifyPage:
 @require_safe
 @on_session
 def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?before= and ?after= pick two states; without them the session proposes."""
+    """?before= and ?after= name two states; without them the session proposes."""
     states = (request.GET.get("before", ""), request.GET.get("after", ""))
     return verify_page(request, session, before_after(session, states))
 
@@ -55,7 +55,7 @@ def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def verify_page(
     request: HttpRequest, session: DiagnosisSession, result: BeforeAfter, refused: Refused | None = None
 ) -> HttpResponse:
-    """refused: a closing that was not taken; its words stay in the form."""
+    """refused: a refused closing, whose words stay in the form."""
     decisions = result.history.decisions
     open_decisions = [d for d in decisions if d.state == DecisionState.APPLIED]
     lost = refused and refused.number not in {d.number for d in open_decisions}

@@ -1,4 +1,4 @@
-"""Saying what some lines of an evidence are."""
+"""A person assigns lines of an evidence to a reader or a machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Group = tuple[str, list[tuple[str, str]]]
 
 
 def reader_choices() -> list[Group]:
-    """Every probe and benchmark by title: the guest's, the host's, benchmarks."""
+    """Every probe and benchmark by title: guest, host, benchmarks."""
     groups = [
         ("Guest", [(probe.id, probe.title) for probe in probes_for(View.GUEST)]),
         ("Host", [(probe.id, probe.title) for probe in probes_for(View.HOST)]),
@@ -26,7 +26,7 @@ def reader_choices() -> list[Group]:
 
 
 class AssignmentForm(forms.Form):
-    """Lines first to last are for this reader, or this machine's; neither takes back what was said."""
+    """Assigns the lines first to last to this reader or this machine; without either, withdraws the assignment."""
 
     evidence = forms.ModelChoiceField(queryset=Evidence.objects.none())
     first = forms.IntegerField(min_value=1)

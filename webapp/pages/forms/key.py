@@ -1,4 +1,4 @@
-"""Storing an SSH key."""
+"""Form for an SSH key to store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.records.stored_keys import LARGEST_KEY
 
 
 class StoredKeyForm(forms.Form):
-    """Secrets that were typed are never sent back: a form with an error comes back without them."""
+    """The page never sends typed secrets back: after an error the form comes without them."""
 
     name = forms.CharField(label="Name", max_length=80, help_text="as you will choose it by")
     private_key = forms.CharField(
@@ -46,7 +46,7 @@ class StoredKeyForm(forms.Form):
             del self.fields["shared"]
 
     def without_secrets(self) -> StoredKeyForm:
-        """The form to show again: what was typed, save the secrets."""
+        """The form to show again, without the typed secrets."""
         secret = ("private_key", "passphrase")
         self.data = {name: self.data[name] for name in self.data if name not in secret}
         return self

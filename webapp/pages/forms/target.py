@@ -1,4 +1,4 @@
-"""Adding a machine: by SSH, or this one."""
+"""Form for a new machine: by SSH, or this one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SshTargetForm(forms.Form):
     )
 
     def __init__(self, *positional: Any, user: User, **more: Any) -> None:
-        """Offers the keys that this person may use; the machine's own to those whose they are."""
+        """Offers the keys that this person may use; the machine's own keys only to persons with a right to them."""
         super().__init__(*positional, **more)
         usable = StoredKey.objects.usable_by(user)
         keys = [(key.pk, str(key)) for key in usable]

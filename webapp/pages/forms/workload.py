@@ -1,8 +1,7 @@
-"""Symptom and goal: the workload file's fields as a form, both ways.
+"""Symptom and goal: the workload file's fields as a form, in both directions.
 
-A range is one box: "2.9" or "2.9-9" or "2.9 to 9". "about", "~" and their like are read past: they say no
-width.
-"""
+One box takes a range: "2.9" or "2.9-9" or "2.9 to 9". The form ignores "about", "~" and the like, because they give
+no width."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _ABOUT = r"(?:(?:~|≈|about|around|roughly|approx\.?|ca\.?)\s*)?"
 _RANGE = re.compile(rf"\s*{_ABOUT}({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*{_ABOUT}({_NUMBER}))?\s*", re.IGNORECASE)
 # Bits of a stored weight with its scales: NVFP4 has one FP8 scale for 16 values of 4 bits (NVIDIA, 2025).
 BITS = (("4.5", "NVFP4: 4.5 bits"), ("8", "FP8: 8 bits"), ("16", "BF16: 16 bits"))
-# Without one of these no bound can be computed, or not all of it.
+# The bound needs each of these; without one it is incomplete or missing.
 FOR_BOUND = frozenset(
     {
         *("concurrency", "output_tokens_per_s", "model__layers", "model__hidden_size"),
@@ -140,7 +139,7 @@ class WorkloadForm(forms.Form):
         return data
 
     def workload(self) -> dict[str, Any]:
-        """The tables [model], [parallelism] and [goal], without what was left empty."""
+        """The tables [model], [parallelism] and [goal], without empty fields."""
         tables: dict[str, dict[str, Any]] = {}
         for name, value in self.cleaned_data.items():
             table, _, key = name.partition("__")
@@ -154,7 +153,7 @@ def read_bytes(active_params: float, bits: str) -> float:
 
 
 def bits_of(model: dict[str, Any]) -> str:
-    """Which of BITS the weights read per token were computed from, "" where they are of another kind."""
+    """The entry of BITS that the typed weights per token match, "" without a match."""
     active, read = model.get("active_params"), model.get("active_weight_bytes")
     ends = set(read) if isinstance(read, list) else {read}
     if not active or None in ends:
@@ -163,7 +162,7 @@ def bits_of(model: dict[str, Any]) -> str:
 
 
 def computed(model: dict[str, Any]) -> str:
-    """How the weights read per token came about; "" where they were typed."""
+    """The formula of the weights read per token; "" if a person typed them."""
     if not (bits := bits_of(model)):
         return ""
     return f"computed from {model['active_params'] / BILLION:g}·10⁹ active parameters × {bits} bits"
@@ -209,6 +208,6 @@ def initial_points(workload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def observed(formset: Any) -> list[dict[str, Any]]:
-    """The [[observed]] tables of the points that hold anything."""
+    """The [[observed]] tables of the points that have any value."""
     rows = [{key: value for key, value in form.cleaned_data.items() if value is not None} for form in formset]
     return [row for row in rows if len(row) > 1]

@@ -1,4 +1,4 @@
-"""The page about the API, made from its OpenAPI description, which webapp.config.urls hands in."""
+"""The page about the API, made from the OpenAPI description that webapp.config.urls provides."""
 
 from __future__ import annotations
 

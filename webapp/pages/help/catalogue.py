@@ -1,4 +1,4 @@
-"""What the help lists, read from the registries themselves: probes, benchmarks, rules, options."""
+"""Lists of the help, read from the registries: probes, benchmarks, rules, options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs, l
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.option import PHASES, Option
 
-# Where a command looks: a path below one of these folders, up to what a shell would expand.
+# A path that a command reads: below one of these folders, up to a shell expansion.
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 _PLACE = re.compile(r"(?<![\w.])(?:/proc|/sys|/etc|/run|/var|/dev|/boot|/usr/lib)/[\w./*\[\]$@{}-]+")
 _SINKS = frozenset({"/dev/null"})
@@ -26,8 +26,7 @@ _SINKS = frozenset({"/dev/null"})
 
 @dataclass(frozen=True, slots=True)
 class ListedProbe:
-    """says: the paragraphs of its file. commands: as they run. reads: places that stand in them. tells:
-    titles of the facts it supplies."""
+    """says: the paragraphs of its file. commands: in their order. reads: paths in them. tells: titles of its facts."""
 
     probe: Probe
     says: tuple[str, ...]
@@ -49,8 +48,7 @@ class ListedBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """title: what it is called. sources: works it goes back to. refuted_by: what refutes a hypothesis, "" for
-    other rules."""
+    """sources: works that it cites. refuted_by: the observation that refutes a hypothesis, "" for other rules."""
 
     id: str
     title: str
@@ -74,7 +72,7 @@ def probes(view: View) -> tuple[ListedProbe, ...]:
 
 @cache
 def benchmarks() -> tuple[ListedBenchmark, ...]:
-    """Those that can be run first, then those that only read what other tools printed."""
+    """Those that can be run first, then those that only read the output of other tools."""
     entries = [
         ListedBenchmark(b, _module_paragraphs(b.module), tuple(fact.title for fact in b.supplies))
         for b in all_benchmarks().values()
@@ -102,7 +100,7 @@ def contradictions() -> tuple[ListedRule, ...]:
 
 @listed
 def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
-    """Phase by phase: its id, what it is, its options."""
+    """(id, description, options) of each phase."""
     listed = [_listed_option(option) for option in all_options()]
     return tuple(
         (phase, says, tuple(item for item in listed if item.option.phase == phase)) for phase, says in PHASES.items()
@@ -112,7 +110,7 @@ def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
 def _listed_probe(probe: Probe) -> ListedProbe:
     commands = preview((probe,))
     text = " ".join(line.command for line in commands)
-    # "$pid" is any of them; what ends in a brace is no file but what the shell cuts off a name.
+    # "$pid" stands for every process; a match that ends in a brace is a shell expression, not a file.
     candidates = (_VARIABLE.sub("*", place).rstrip("./") for place in _PLACE.findall(text))
     places = dict.fromkeys(place for place in candidates if not place.endswith("}"))
     reads = tuple(place for place in places if place not in _SINKS)

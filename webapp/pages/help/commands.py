@@ -1,4 +1,4 @@
-"""The command line, as its own parsers describe it."""
+"""The command line, described by its own parsers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from django.core.management import get_commands, load_command_class
 
 OURS = ("webapp.", "worker")
-# What every command of Django has; none of them is about Peerpath.
+# Arguments that every command of Django has.
 _COMMON = frozenset(
     {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color"} | {"force_color", "skip_checks"}
 )
@@ -17,7 +17,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """written: as it is typed, "--role {guest,host}"."""
+    """written: the typed form, "--role {guest,host}"."""
 
     written: str
     says: str
@@ -25,7 +25,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """name: as it is typed after ./run."""
+    """name: as typed after ./run."""
 
     name: str
     says: str
@@ -35,7 +35,7 @@ class Listed:
 
 @cache
 def commands() -> tuple[Listed, ...]:
-    """In order of name."""
+    """Sorted by name."""
     ours = sorted(n for n, app in get_commands().items() if str(app).startswith(OURS))
     return tuple(_listed_command(name) for name in ours)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the bound, worked through on the founding case by the product's own code."""
+"""The arithmetic of the bound on the founding case, computed by the product's own code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.diagnosis.situation.copy_curve import CopyCurve
 from webapp.presenting.figures import Segment, time_bar
 from webapp.runs.samples import sample_facts
 
-# As known when the guest had been looked at and its copies measured.
+# The stage with the guest's facts and its measured copies.
 STAGE = "kpro6@guest"
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Worked:
 
     @property
     def high_us(self) -> float:
-        """One all-reduce at its dearest: every step of the ring costs a whole copy."""
+        """The highest cost of one all-reduce: every step of the ring costs a whole copy."""
         wire_us = self.ring_volume * self.message_bytes / (self.plateau_gb_per_s * 1e3)
         return self.ring_steps * self.copy_us + wire_us
 

@@ -1,4 +1,4 @@
-"""The pages of the help, in order; and which of their parts explains each page of the product."""
+"""The pages of the help, in order, and the part of them that explains each page of the product."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class HelpPage:
-    """slug: its address below /help/. open: read without signing in, because who holds a link needs it."""
+    """slug: its address below /help/. open: readable without signing in, because the holder of a link needs it."""
 
     slug: str
     title: str
@@ -50,7 +50,7 @@ PROGRAMS = (
 GROUPS = (("Who you are", FOR), ("The method", METHOD), ("To look up", LISTS), ("For programs", PROGRAMS))
 PAGES = {page.slug: page for _, pages in GROUPS for page in pages}
 
-# The page's view: what of the help explains it.
+# The page's view: the part of the help that explains it.
 EXPLAINED_BY = {
     "session:start": "operator#begin",
     "session:symptom": "operator#symptom",
@@ -92,6 +92,6 @@ EXPLAINED_BY = {
 
 
 def explained_by(view_name: str) -> str:
-    """The address of what explains the page of this view; "" for one that is explained nowhere."""
+    """The address of the help for the page of this view; "" without one."""
     slug, _, anchor = EXPLAINED_BY.get(view_name, "").partition("#")
     return f"{PAGES[slug].url}{'#' if anchor else ''}{anchor}" if slug else ""

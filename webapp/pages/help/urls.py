@@ -1,4 +1,4 @@
-"""Addresses of the help. What it says of the API is at help/api: webapp.config.urls."""
+"""Addresses of the help. webapp.config.urls adds help/api."""
 
 from __future__ import annotations
 

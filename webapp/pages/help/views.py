@@ -1,4 +1,4 @@
-"""The help's pages: each a template, and what the code itself says of its subject."""
+"""The help's pages: each is a template with a context from the code."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Raises Http404 for a page there is none of. Those for people with an account ask for it."""
+    """Raises Http404 for an unknown page. Pages for people with an account need sign-in."""
     extra_context, help_page = _CONTEXTS.get(slug), PAGES.get(slug)
     if extra_context is None or help_page is None:
         raise Http404(f"There is no help on {slug}.")
