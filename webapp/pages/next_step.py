@@ -1,4 +1,4 @@
-"""Where a session stands: what is known, what it rests on, what is next and who acts."""
+"""The state of a session: known facts, their evidence, the next step and its actor."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from webapp.pages.progress import Progress
 from webapp.records.models import DiagnosisSession
 
 OPERATOR = "an operator"
-LOOK_MINUTES = 2  # somebody's, for the look at the guest
+LOOK_MINUTES = 2  # minutes of a person, for the look at the guest
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What to do, where, and by whom. cost: minutes and what restarts, "" where it is none of that."""
+    """What to do, where, and by whom. cost: minutes and restarts, "" without them."""
 
     text: str
     actor: str
@@ -31,7 +31,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """rests: (what can be asked or measured, whether it was). also: what else waits beside `next`."""
+    """rests: (a question or measurement, whether it has an answer). also: acts that wait beside `next`."""
 
     headline: str
     summary: str
@@ -52,8 +52,8 @@ def standing(session: DiagnosisSession, result: Diagnosis, progress: Progress) -
 
 
 def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) -> list[Next]:
-    """The next act, and what waits beside it: a proposal that others look at keeps nobody from measuring,
-    and what is about to be changed is measured before."""
+    """The next act, and the acts that wait beside it. A proposal in review does not stop a measurement, and a
+    measurement comes before a change."""
     first, decided = _before_all(session, progress), _next_of_decision(session, progress)
     test = _next_of_test(session, result.next_tests)
     if first:
@@ -68,14 +68,14 @@ def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) 
 
 
 def next_in_list(session: DiagnosisSession, progress: Progress) -> Next:
-    """As `standing` says it, but without judging the case: its page names the test."""
+    """Like `standing`, without a diagnosis of the case: the session's page names the test."""
     url = reverse("session:diagnosis", args=[session.pk]) + "#next"
     waits = _before_all(session, progress) or _next_of_decision(session, progress)
     return waits or Next("Do the next test, or decide", OPERATOR, url)
 
 
 def _before_all(session: DiagnosisSession, progress: Progress) -> Next | None:
-    """A run under way, what somebody gave back, figures, a first look."""
+    """The first of: a run under way, an answer by a link, figures, a first look."""
     return _next_of_run(session, progress) or _next_of_answer(session, progress) or _first_steps(session, progress)
 
 
@@ -104,7 +104,7 @@ def _first_steps(session: DiagnosisSession, progress: Progress) -> Next | None:
     return None
 
 
-# What the newest decision in one of `progress.WAITING` waits for.
+# The next act on the newest decision in a state of `progress.WAITING`.
 _WAITS = {
     "draft": ("Propose decision {number}", OPERATOR),
     "proposed": ("Approve or reject decision {number}", "a reviewer"),
@@ -136,7 +136,7 @@ _SPOTS = {
 
 
 def place_of(session: DiagnosisSession, test: str) -> str:
-    """Where it is made, or its output given; the diagnosis, which says how, for what has no form."""
+    """Where a person makes the test or gives its output; the diagnosis page for a test without a form."""
     candidate = candidate_of(test)
     page, spot = _SPOTS[candidate.place if candidate else Place.DIAGNOSIS]
     benchmark = candidate.benchmark if candidate else ""
@@ -154,7 +154,7 @@ def _next_of_test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Nex
 
 
 def takes(test: NextTest) -> str:
-    """Somebody's minutes, and how long the program itself runs, as its own card says."""
+    """Minutes of a person, and the program's own run time from its card."""
     candidate = candidate_of(test.id)
     benchmark = all_benchmarks().get(candidate.benchmark) if candidate else None
     if benchmark is None:

@@ -1,4 +1,4 @@
-"""Where the command palette can lead: pages, the newest sessions, words of the glossary."""
+"""Targets of the command palette: pages, the newest sessions, words of the glossary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webapp.pages.help.pages import PAGES as HELP_PAGES
 from webapp.pages.shell import acting
 from webapp.records.models import DiagnosisSession
 
-# So many sessions are offered; older ones are found on the first page.
+# The number of sessions in the list; the first page finds older ones.
 NEWEST = 50
 PAGES = (
     ("Sessions, and a new one", "session:start"),

@@ -1,4 +1,4 @@
-"""Which of the eight steps of sessions are done, and what each waits for, in one query for many."""
+"""The finished steps of many sessions, and the event that each session waits for, in one query."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from webapp.records.models import DiagnosisSession, Run, StoredReading
 from webapp.records.models.run import ENDED
 from webapp.records.models.session import SessionQuerySet
 
-# What ended as “not verified” was not verified: step 8 is not done by it.
+# “not_verified” is not among them: it does not finish step 8.
 CLOSED = frozenset({"verified", "no_effect", "reverted"})
-# What is only written or proposed is not decided.
+# A draft or a proposal is not a decision yet.
 DECIDED = CLOSED | {"approved", "applied", "not_verified"}
-# A decision in one of these waits for somebody.
+# A decision in one of these states waits for a person.
 WAITING = frozenset({"draft", "proposed", "approved", "applied"})
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """done: ids of steps. knows: of which views something is known. came: who gave something back by a link
-    that nobody has accepted yet, said_by: who answered the questions about the host by one, "" for nobody.
-    waits: number and state of the newest decision that waits for somebody. run: the number and key of one
-    that is under way."""
+    """done: ids of steps. knows: views with known facts. came: the person of a link whose answer nobody has accepted
+    yet; said_by: the person who answered the questions about the host by a link; "" for nobody. waits: number and
+    state of the newest decision that waits for a person. run: the number and key of a run under way."""
 
     done: frozenset[str]
     knows: frozenset[str]
@@ -38,7 +37,7 @@ class Progress:
 
 
 def with_progress(sessions: SessionQuerySet) -> SessionQuerySet:
-    """Rows that `progress_of` asks nothing more about: of sessions that are only read."""
+    """Adds the columns that `progress_of` needs, so that it sends no query; for sessions that are only read."""
     return sessions.annotate(**_COLUMNS)
 
 
@@ -78,8 +77,8 @@ def _steps_done(row: DiagnosisSession) -> frozenset[str]:
 
 
 def _has_readings(view: str) -> Exists:
-    """Something is known of the session's own machine; those it is compared with tell nothing of it. What
-    the GPUs did at some moment (telemetry) measures no path."""
+    """Whether the session's own machine has a known fact of this view; machines for comparison do not count.
+    Telemetry of the GPUs measures no path, so it does not count either."""
     known = StoredReading.objects.of_the_case().filter(
         evidence__session=OuterRef("pk"), kind="known", fact_id__startswith=f"{view}."
     )

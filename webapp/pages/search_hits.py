@@ -1,4 +1,4 @@
-"""What a hit of the search shows beside its title: its state, whose it is, when, where the words stand."""
+"""Details of a search hit beside its title: state, person, time, and the text around the words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ AROUND = 70  # characters on each side of a word
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """state: of a decision or run, or of the thread of a comment; "" for none. excerpt: "" where it says
-    no more than the title; of a run why it ended so. mark: what the state of a decision lacks."""
+    """state: of a decision or run, or of a comment's thread; "" for none. excerpt: "" if it repeats the title; for a
+    run the reason of its end. mark: a weakness of the decision's state."""
 
     state: str
     who: str
@@ -27,7 +27,7 @@ class Detail:
 
 
 def details(kind: str, rows: Sequence[Entry], q: str) -> dict[int, Detail]:
-    """By the keys of the rows; of decisions, runs and comments alone."""
+    """By the keys of the rows; only for decisions, runs and comments."""
     if kind not in DETAILS:
         return {}
     return dict(DETAILS[kind](rows, q))
@@ -73,7 +73,7 @@ def _comment_details(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detai
 
 
 def _thread_state(comment: Comment) -> str:
-    """Of a dispute, whether it is open."""
+    """"open" or "done" for the first comment of a dispute, else ""."""
     if comment.reply_to_id is not None or comment.stance != "dispute":
         return ""
     (thread,) = threaded([comment, *comment.replies.all()])
@@ -81,7 +81,7 @@ def _thread_state(comment: Comment) -> str:
 
 
 def _first_excerpt(texts: Iterable[str], q: str) -> str:
-    """Around the first word of the query that one of the texts has."""
+    """The text around the first word of the query that one of the texts contains."""
     for term in plain(q).split():
         for text in texts:
             at = text.casefold().find(term)

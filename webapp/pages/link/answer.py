@@ -1,8 +1,7 @@
-"""The pages behind a link: for a person without an account, who has the host and we have not.
+"""Pages behind a link, for a person without an account who can reach the host.
 
-The token stands in one address, which only keeps the link in the browser's session and leads on; the
-pages themselves carry none, so that neither a Referer nor a log of theirs can give it away.
-"""
+Only one address holds the token: it stores the link in the browser's session and redirects. The pages themselves
+have addresses without the token, so that no Referer and no log can reveal it."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ from webapp.records.models.session import stands
 
 P = ParamSpec("P")
 LONGEST_WHY, LONGEST_VM = 300, 60
-# Parts of the page, by which a message stands where it is looked for.
+# Parts of the page; each message is shown in its part.
 GIVE, UNDERSTOOD, QUESTIONS, DECLINE = "give", "understood", "questions", "decline"
 _BYTES = ("evidence__body", "evidence__stderr")
 ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no", "No"))
@@ -54,7 +53,7 @@ ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no",
 @never_cache
 @require_safe
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """The address that was sent: from here on the browser's session stands for the token."""
+    """The sent address; from here on the browser's session replaces the token."""
     link = Link.find(token)
     if link is None:
         return _closed_page(request, 429 if throttle.guesses_too_often(request) else 410)
@@ -74,7 +73,7 @@ def _closed_page(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def through_link(view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse]) -> Callable[..., HttpResponse]:
-    """Gives the view its link, when this browser opened it with its token and it is still open."""
+    """Gives the view its link, if this browser opened it with its token and it is still open."""
 
     @login_not_required
     @never_cache
@@ -96,7 +95,7 @@ def through_link(view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse]
 
 
 def _note_account(request: HttpRequest, link: Link) -> None:
-    """Whose account is signed in where a link is opened may be who proposes: told apart by this."""
+    """Records a signed-in account that opens the link: it may be the proposer's, who must not judge by a link."""
     if request.user.is_authenticated:
         link.opened_by.add(request.user.pk)
 
@@ -104,7 +103,7 @@ def _note_account(request: HttpRequest, link: Link) -> None:
 @require_safe
 @through_link
 def link_page(request: HttpRequest, link: Link) -> HttpResponse:
-    if link.opened_at is None and request.method == "GET":  # a mail program looks by HEAD
+    if link.opened_at is None and request.method == "GET":  # a mail program sends HEAD
         link.reach(Step.OPENED)
     _note_account(request, link)
     answers = list(link.given.select_related("evidence").defer(*_BYTES).annotate(mine=CAME_ALONE))
@@ -143,7 +142,7 @@ def link_page(request: HttpRequest, link: Link) -> HttpResponse:
 def _remaining_script(
     session: DiagnosisSession, link: Link, missing: list[Probe], script_rows: list[HandedScript]
 ) -> HandedScript | None:
-    """The script of what is still open; None where that is nothing, or all of it."""
+    """The script of the missing probes; None if none is missing, or all are."""
     if not missing or len(missing) == len(handed_for(View.HOST)):
         return None
     return scripts.collector_for(session, View.HOST, missing, link, script_rows)
@@ -152,7 +151,7 @@ def _remaining_script(
 def _phases_with_scripts(
     link: Link, script_rows: Sequence[HandedScript], facts: Facts
 ) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
-    """The phases that the operator asked for, with their scripts as they are kept for this link."""
+    """The phases that the operator asked for, with their stored scripts for this link."""
     if not link.phases:
         return []
     session = link.session
@@ -171,7 +170,7 @@ def _phases_with_scripts(
 @require_POST
 @through_link
 def answer(request: HttpRequest, link: Link) -> HttpResponse:
-    """Takes a paste or files. The page then says what was understood, and a reload sends nothing again."""
+    """Takes a paste or files. The page then shows the result, and a reload sends nothing again."""
     uploads = uploads_sent(request, GIVE)
     page = f"/asked/{link.pk}#{GIVE}"
     if uploads:
@@ -188,7 +187,7 @@ def answer(request: HttpRequest, link: Link) -> HttpResponse:
 
 
 def _report_intake(request: HttpRequest, received: Intake, at: str) -> None:
-    """Where the page then stands, so that it is seen."""
+    """Adds the result as messages to the part of the page that opens next."""
     count = len(received.understood)
     if received.duplicate:
         messages.info(request, "The same output was given before; it counts once.", at)
@@ -222,7 +221,7 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
 @require_POST
 @through_link
 def withdraw(request: HttpRequest, link: Link, answer_id: int) -> HttpResponse:
-    """Takes back one thing that was sent by this very link."""
+    """Takes back one output that came by this link."""
     submissions = link.given.select_related("evidence", "link__session").defer(*_BYTES)
     try:
         take_back(get_object_or_404(submissions, pk=answer_id))
@@ -235,7 +234,7 @@ def withdraw(request: HttpRequest, link: Link, answer_id: int) -> HttpResponse:
 @require_POST
 @through_link
 def decline(request: HttpRequest, link: Link) -> HttpResponse:
-    """The person's no to what is asked, with a reason if they like."""
+    """Records that the person declines the request, with an optional reason."""
     if throttle.may_answer(link.pk):
         link.decline(request.POST.get("why", "").strip()[:LONGEST_DECLINED])
         messages.success(request, f"{link.made_by.username} is told. Thank you.", DECLINE)
@@ -248,8 +247,8 @@ def decline(request: HttpRequest, link: Link) -> HttpResponse:
 @never_cache
 @require_safe
 def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
-    """A script of an open link, by its own hash: nobody knows that who was not shown the script."""
-    # Links may offer the very same script: it counts for the one that this browser came by.
+    """A script of an open link, by its own hash: only a reader of the script knows the hash."""
+    # Several links may offer the same script: the download counts for the link that this browser opened.
     opened = request.session.get(OPENED, [])
     same_scripts = HandedScript.objects.filter(sha256=sha256, link__isnull=False)
     offered = [s for s in same_scripts.select_related("link", "session") if s.link and s.link.is_open]

@@ -1,4 +1,4 @@
-"""The word that somebody gives, by a link that may approve, on what is proposed for the host."""
+"""A person without an account judges a proposal for the host, by a link that may approve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID = {"yes": Word.APPROVED, "changes": Word.CHANGES_WANTED}
 @require_POST
 @through_link
 def judge(request: HttpRequest, link: Link, number: int) -> HttpResponse:
-    """Takes a word. Whoever is signed in gives theirs on the record's own page, under their name."""
+    """Takes a word. A signed-in person judges on the record's own page, under their name."""
     if not link.may_approve:
         raise Http404
     decision = get_object_or_404(link.session.decisions, number=number)

@@ -1,4 +1,4 @@
-"""The collector script as a download, for a machine that nobody here can reach."""
+"""The collector script as a download, for a machine that Peerpath cannot reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.records.models import DiagnosisSession
 @require_safe
 @on_session
 def script(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
-    """The read-only script of one role; with `missing`, only what the session has no answer to."""
+    """The read-only script of one role; with `missing`, only the probes without an answer in the session."""
     if role not in {View.GUEST, View.HOST}:
         raise Http404
     view = View(role)

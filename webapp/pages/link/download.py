@@ -10,7 +10,7 @@ from webapp.handoff.scripts import download_record
 
 
 def download(request: HttpRequest, script: HandedScript, *, by: User | None) -> HttpResponse:
-    """Plain text that no browser runs; to look at it, by ?show=1 or HEAD, is not to download it."""
+    """Plain text that no browser runs. ?show=1 and HEAD show it, and do not count as a download."""
     response = HttpResponse(script.text, content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "no-store"

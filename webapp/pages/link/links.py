@@ -1,4 +1,4 @@
-"""The operator's side of links: make one, see how far it got, revoke it, accept what came."""
+"""The operator's side of links: make one, follow its steps, revoke it, accept the answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANSWERS_SHOWN = 20
 @require_safe
 @on_session
 def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """The links and how far each got, with the form for a new one; 204 when nothing is new."""
+    """The links with their steps, and the form for a new one; 204 when nothing is new."""
     answers = Answer.objects.defer("evidence__body", "evidence__stderr").order_by("-at")
     stored = list(
         session.links.annotate(standing=stands())
@@ -59,8 +59,8 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """answers: what came by the link, the newest first. more: how many are not among them. counting: how many of its
-    outputs are not set aside. to_accept: whether one of these waits for an operator's word."""
+    """answers: the newest answers by the link. more: the number of the others. counting: the number of its outputs
+    that are not set aside. to_accept: whether one of these waits for an operator's word."""
 
     link: Link
     answers: list[Answer]
@@ -79,7 +79,7 @@ class LinkList:
 
 @dataclass(frozen=True, slots=True)
 class LinkForm:
-    """What a new link is offered with. only_here: whether it would lead to this machine alone."""
+    """Choices of a new link. only_here: whether the link would lead to this machine alone."""
 
     purpose: str
     hours: Sequence[tuple[int, str]]
@@ -89,7 +89,7 @@ class LinkForm:
 
 @dataclass(frozen=True, slots=True)
 class NewLinkPage:
-    """address: shown only now."""
+    """address: only this page shows it."""
 
     link: Link
     address: str
@@ -123,7 +123,7 @@ def only_here() -> bool:
 @require_POST
 @on_session
 def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """The address is on the answer to this request and nowhere else."""
+    """Only the answer to this request shows the address."""
     text = request.POST.get("purpose", "").strip()[:LONGEST_PURPOSE]
     hours = request.POST.get("hours", "")
     result = session_diagnosis(session)
@@ -155,7 +155,7 @@ def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
 @require_POST
 @on_session
 def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
-    """Leads back to the link, whose card then says so."""
+    """Redirects to the link, whose card then shows the acceptance."""
     link = get_object_or_404(session.links, pk=link_id)
     link.accept(acting(request))
     return _redirect_to_link(link)
@@ -164,7 +164,7 @@ def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
 @require_POST
 @on_session
 def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -> HttpResponse:
-    """An output that is not what was asked; counts=1 takes it back."""
+    """Sets aside an output that was not asked for; counts=1 takes this back."""
     answers = Answer.objects.select_related("link__session").defer("evidence__body")
     answer = get_object_or_404(answers, pk=answer_id, link__session=session)
     try:

@@ -1,4 +1,4 @@
-"""The plan: what each phase would do, cost and risk, and its scripts to read and to hand over."""
+"""The plan: effect, cost and risk of each phase, with its scripts to read and to hand over."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SHOWN = 100  # downloads
 
 @dataclass(frozen=True, slots=True)
 class PlanPage:
-    """shared: what every section lacks, "" for nothing. declined: links by which somebody said that it cannot be
-    done. by_hand: what the host's admin does without a script. handed_out: scripts with who took them."""
+    """shared: the input that every section lacks, "" for nothing. declined: links whose person declined. by_hand:
+    steps of the host's admin without a script. handed_out: scripts with the persons who downloaded them."""
 
     sections: tuple[Section, ...]
     shared: str
@@ -55,7 +55,7 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Download]]]:
-    """Each script that somebody took, the last one first, with who took it."""
+    """Each downloaded script, the last one first, with the persons who downloaded it."""
     newest = Download.objects.filter(script__session=session).select_related("by", "script__link")
     by_script: dict[int, tuple[HandedScript, list[Download]]] = {}
     for download in newest.defer("script__text")[:SHOWN]:
@@ -67,7 +67,7 @@ def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Down
 @require_safe
 @on_session
 def phase_file(request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str) -> HttpResponse:
-    """A phase's script for one machine as made now, kept as handed; the plan says why there is none."""
+    """A new script of a phase for one machine, stored as handed out; the plan gives the reason if there is none."""
     plan_phases = phases(session_diagnosis(session), session.vmid)
     scripts = {(one.id, one.role.value, script.do.value): script for one in plan_phases for script in one.scripts}
     script = scripts.get((phase, role, act))
@@ -79,7 +79,7 @@ def phase_file(request: HttpRequest, session: DiagnosisSession, phase: str, role
 @require_safe
 @on_session
 def kept_file(request: HttpRequest, session: DiagnosisSession, sha256: str) -> HttpResponse:
-    """A script as it was handed out, whatever would be made today."""
+    """A script with the text that was handed out, even if a new one would differ."""
     script = HandedScript.objects.filter(session=session, sha256=sha256).first()
     if script is None:
         raise Http404

@@ -1,1 +1,1 @@
-"""Who is told of what."""
+"""Pages that choose the news for persons and programs."""

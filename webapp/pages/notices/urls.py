@@ -1,4 +1,4 @@
-"""Addresses of what is told to whom."""
+"""Addresses of the pages about news."""
 
 from __future__ import annotations
 

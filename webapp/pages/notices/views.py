@@ -1,4 +1,4 @@
-"""What a person wants to hear, and where programs are told: of one session, or of all."""
+"""A person chooses their news, and the webhooks of one session or of all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN = 20
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
-    """The kinds of news that come by mail."""
+    """Stores the kinds of news that come by mail."""
     preferences.choose(acting(request), request.POST.getlist("kinds"))
     messages.success(request, "Kept.")
     return redirect("account:account")
@@ -41,7 +41,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """Those that are told of every session."""
+    """Webhooks of all sessions."""
     if not acting(request).is_staff:
         raise PermissionDenied
     context = {"nav": "webhooks", **context_of(_webhooks_of(request, None, whole=True))}
@@ -60,7 +60,7 @@ def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Those that are told of this session; only who may change them sees their whole addresses."""
+    """Webhooks of this session; only persons who may change them see the whole addresses."""
     whole = Role(session.my_role).covers(Role.OPERATOR)
     own = _webhooks_of(request, session, whole=whole)
     return render_page(request, "notices/session.html", session_page(session), own)
@@ -81,7 +81,7 @@ def _remove_webhook(request: HttpRequest, webhook: Webhook) -> None:
 @dataclass(frozen=True, slots=True)
 class Webhooks:
     """hooks: each with its address, or its host alone. sent: the newest deliveries. may: whether the reader may
-    change them. typed: a form that was refused. secret: of one that was added just now."""
+    change them. typed: a refused form. secret: of a webhook that was just added."""
 
     hooks: list[tuple[Webhook, str]]
     sent: Iterable[Delivery]
@@ -105,7 +105,7 @@ def _webhooks_of(request: HttpRequest, session: DiagnosisSession | None, *, whol
 
 
 def _new_secret(request: HttpRequest, session: DiagnosisSession | None) -> str | None:
-    """The new webhook's secret; None, and a message, when it was refused."""
+    """Adds a webhook. Returns its secret; None, and a message, after a refusal."""
     url, kinds = request.POST.get("url", "").strip(), request.POST.getlist("kinds")
     try:
         return webhook_add(session, url=url, kinds=kinds, by=acting(request))[1]

@@ -1,4 +1,4 @@
-"""What happened in a session lately, as a live fragment."""
+"""The latest events of a session, as a live fragment."""
 
 from __future__ import annotations
 

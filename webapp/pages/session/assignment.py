@@ -1,4 +1,4 @@
-"""Lines that nobody could place, or that could be either machine's: a person says what they are."""
+"""A person assigns lines that the parsers could not place, or that could come from either machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.records.models import DiagnosisSession
 @require_POST
 @on_session
 def assignment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Answers with what is left to say of the same evidence, or goes back to its page."""
+    """Answers with the remaining questions on the same evidence, or redirects to its page."""
     form = AssignmentForm(session, request.POST)
     valid = form.is_valid()
     evidence = form.cleaned_data.get("evidence")

@@ -1,4 +1,4 @@
-"""Every act on a session: to read, to filter, to take away."""
+"""Every act on a session: the page reads, filters and exports the log."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from webapp.records.event_log import broken, exported, filtered
 from webapp.records.models import DiagnosisSession, Event
 
 PER_PAGE = 100
-# A chain so long is checked while the page is made; a longer one takes seconds and is checked when asked.
+# The page checks a chain up to this length at once; a longer one takes seconds and needs ?check=1.
 CHECKED_UNASKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """log: a page of events. kinds, actors: what can be picked. broken: where the chain of hashes is, "" where it is
-    whole or was not checked."""
+    """log: a page of events. kinds, actors: choices of the filter. broken: the place where the chain of hashes
+    breaks, "" if it is whole or unchecked."""
 
     log: Page[Event]
     kind: str
@@ -37,7 +37,7 @@ class AuditPage:
 @require_safe
 @on_session
 def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?kind= and ?actor= narrow; ?check=1 checks a long chain; ?format=jsonl takes all of it away."""
+    """?kind= and ?actor= narrow; ?check=1 checks a long chain; ?format=jsonl exports the whole log."""
     if request.GET.get("format") == "jsonl":
         return _events_file(session)
     kind, actor = request.GET.get("kind", "")[:60], request.GET.get("actor", "")[:150]

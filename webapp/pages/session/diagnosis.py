@@ -1,4 +1,4 @@
-"""Step 6: what the evidence carries. And the session's front door, and topology."""
+"""Step 6: the diagnosis from the evidence. Also the session's front door, and the topology."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisPage:
-    """paragraph: for a manager. bars: each bound with its bar. to_say: outputs of whose lines a person can say what
-    they are."""
+    """paragraph: for a manager. bars: each bound with its bar. to_say: outputs whose lines a person can assign."""
 
     result: Diagnosis
     paragraph: str
@@ -59,7 +58,7 @@ Judged = tuple[Hypothesis, Verdict]
 
 @dataclass(frozen=True, slots=True)
 class HypothesisGroups:
-    """Those with something to say, those still without evidence, and those ruled out."""
+    """Hypotheses with evidence, hypotheses without evidence, and refuted hypotheses."""
 
     telling: list[Judged]
     silent: list[Judged]
@@ -68,8 +67,8 @@ class HypothesisGroups:
 
 @dataclass(frozen=True, slots=True)
 class TopologyPage:
-    """pairs: each GPU of the host with its link in words and the guest's GPU that it is. unmatched: GPUs of the guest
-    that are none of the host's. matrices: the driver's answers, with titles."""
+    """pairs: each GPU of the host with its link in words and its GPU in the guest. unmatched: GPUs of the guest
+    without a GPU of the host. matrices: the driver's answers, with titles."""
 
     topology: Topology
     figure: Figure | None
@@ -144,7 +143,7 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _p2p_matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
-    """The driver's answers; once where writes are answered like reads."""
+    """The driver's answers; one matrix if reads and writes are equal."""
     read, write = facts.value(P2P_READ), facts.value(P2P_WRITE)
     if read and read == write:
         return [(f"{P2P_READ.title}; writes are the same", read)]

@@ -1,5 +1,4 @@
-"""The raw lines a claim rests on, highlighted in their context: as a page, in a dialog, or a few rows of a
-long one."""
+"""The raw lines of a claim, highlighted in their context: as a page, in a dialog, or a few rows of a long output."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ from webapp.records.long_text import LONGEST_SHOWN, LongText, shortened
 from webapp.records.models import DiagnosisSession, Evidence, StoredReading
 from webapp.records.redaction import RedactionError, redacted, with_report
 
-# A page shows this many lines from a little above the first one asked for; ROWS more come as one scrolls.
+# A page shows this many lines from a little above the requested one; scrolling loads ROWS more.
 WINDOW, CONTEXT, ROWS = 400, 60, 200
-# So many lines with the words looked for are counted.
+# The search counts matching lines up to this number.
 MOST_HITS = 1000
 _LINE = re.compile(r"[0-9]{1,9}")
 
@@ -40,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Lines with the words looked for. at: the place of the one shown among them, from 1."""
+    """Lines that contain the words. at: the place of the shown line among them, from 1."""
 
     words: str
     lines: tuple[int, ...]
@@ -85,8 +84,9 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some lines of an output. total: how many it has. marks: numbers of at most three marked lines, marked:
-    of all, as a query has them. at: the line it is about. problem: why its bytes cannot be had, "" where they can."""
+    """Some lines of an output. total: the number of its lines. marks: numbers of at most three marked lines, marked:
+    of all, in query form. at: the requested line. problem: the reason why its bytes are missing, "" if they are
+    present."""
 
     evidence: Evidence
     lines: list[Line]
@@ -100,7 +100,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class EvidencePage:
-    """errors: what the program printed to its standard error."""
+    """errors: the program's standard error."""
 
     readings: Iterable[StoredReading]
     assigned: bool
@@ -108,7 +108,7 @@ class EvidencePage:
 
 
 def _line_window(request: HttpRequest, output: Evidence) -> Window:
-    """Lines around those asked for, or around words, or from a given one on."""
+    """Lines around the requested ones, or around words, or from a given line on."""
     try:
         return _window_of(request, output, output.text)
     except blob_store.LostError as error:
@@ -155,13 +155,13 @@ def _word_hits(text: LongText, words: str, hit: int | None) -> Hits | None:
 
 
 def _window_line(number: int, raw: bytes, marked: bool, has_words: bool) -> Line:
-    # A character may be four bytes, and escapes are no characters; the rest is told in bytes.
+    # A character may have four bytes, and escapes are not characters, so the rest is counted in bytes.
     start = raw[:LONGEST_SHOWN]
     return Line(number, pieces(start), len(raw) - len(start), marked, has_words)
 
 
 def _evidence_file(evidence: Evidence, *, raw: bool) -> HttpResponse:
-    """As it came, for members who ask; or redacted, with what was hidden told at the end."""
+    """The stored bytes, for members; or the redacted text with a list of the redactions at its end."""
     if evidence.purged_at:
         return HttpResponse(
             "Its raw output was purged; the hash and what was read from it are kept.\n",

@@ -1,4 +1,4 @@
-"""Stored SSH keys: who has which, adding one, removing one. A key never comes back to a page."""
+"""Stored SSH keys: the list, the form to add one, and removal. No page ever shows a key again."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ ANSWERS = {
 }
 
 
-# What tells most of a guest in one paste, in the order of what it decides; each is read with its prompt.
+# The commands that tell most about a guest in one paste, most decisive first; each is read with its prompt.
 WORTH_PASTING = (
     "systemd-detect-virt",
     "nvidia-smi topo -p2p r",
@@ -63,7 +63,7 @@ WORTH_PASTING = (
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """best: the reading that counts. others: what other outputs of the same state say instead."""
+    """best: the reading that counts. others: different readings from other outputs of the same state."""
 
     title: str
     best: Sourced
@@ -71,7 +71,7 @@ class FactRow:
 
 
 def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
-    """Known facts first, then the rest; by id within each."""
+    """Known facts first, then the others; by id within each group."""
     named = all_facts()
     rows = [
         FactRow(named[fact_id].title if fact_id in named else fact_id, group[0], _other_readings(group))
@@ -82,7 +82,7 @@ def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
 
 
 def _other_readings(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
-    """Copies of one measurement differ by nature and stand with the figures."""
+    """Repeated measurements differ by nature; the figures show them, so they are left out here."""
     best = group[0]
     if best.reading.fact_id.startswith("bench."):
         return ()
@@ -108,10 +108,10 @@ def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class LookPage:
-    """target_form: None where a machine is there and none is being added. rows: what is known. commands: of each
-    probe the first line, and all of them. limits_s, run_limit_s: the most that a script and a run take, in seconds.
-    answers: what the form about the host offers, with host_answers filled in. theirs: what somebody else answered
-    meanwhile, None where nobody did."""
+    """target_form: None if a machine exists and the reader adds none. rows: known facts. commands: of each probe the
+    first line, and all of them. limits_s, run_limit_s: upper limits of a script and a run, in seconds. answers:
+    choices of the form about the host, host_answers: its values. theirs: answers that somebody else saved meanwhile,
+    None without them."""
 
     role: str
     target_form: SshTargetForm | None
@@ -129,8 +129,8 @@ class LookPage:
 
 @dataclass(frozen=True, slots=True)
 class PathPage:
-    """active, ended: runs. with_engine, alone: measurements that ask the engine, and that load the GPUs. opened: the
-    measurement whose form is unfolded. bounded: whether the share of communication can be."""
+    """active, ended: runs. with_engine, alone: measurements that use the engine, and measurements that load the
+    GPUs. opened: the measurement with an open form. bounded: whether the share of communication has a bound."""
 
     role: str
     targets: Iterable[Target]
@@ -147,7 +147,7 @@ class PathPage:
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodPage:
-    """role: whose outputs they are said to be. back: the step they were pasted on."""
+    """role: the machine of the outputs. back: the step of the paste."""
 
     received: Intake
     role: str
@@ -162,8 +162,8 @@ def look_page(
     status: int = 200,
     typed: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    """form: as it was sent; else there is one where no machine is yet, and with ?add=1 instead of the
-    runs. typed: answers about the host that were not kept, because somebody else saved meanwhile."""
+    """form: the sent form; without one, a new form if no machine exists, or with ?add=1. typed: answers about the
+    host that lost against a newer save."""
     facts = facts_of(session)
     targets = list(session.targets.filter(role=role.value).with_pins())
     if form is None and (not targets or request.GET.get("add")):
@@ -237,7 +237,7 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @require_POST
 @on_session
 def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
-    """Takes pasted text or files, and says at once what was understood and what was not."""
+    """Takes pasted text or files, and shows at once which parts were understood."""
     back = role if role in {"guest", "host", "path"} else "diagnosis"
     uploads = uploads_sent(request)
     if not uploads:

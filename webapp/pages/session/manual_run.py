@@ -1,4 +1,4 @@
-"""A measurement's program as a file, for a machine that nothing here reaches."""
+"""A measurement's program as a file, for a machine that Peerpath cannot reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.runs.manual_run import file_of, program
 @require_safe
 @on_session
 def program_file(request: HttpRequest, session: DiagnosisSession, benchmark: str) -> HttpResponse:
-    """The very bytes that a run would send there; their hash stands on the page."""
+    """The exact bytes that a run would send; the page shows their hash."""
     try:
         raw = program(benchmark)
     except KeyError:

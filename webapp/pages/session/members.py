@@ -1,4 +1,4 @@
-"""Who may see a session, and as what."""
+"""Members of a session and their roles."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ REMOVE = "remove"
 @require_POST
 @on_session
 def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Adds a person in a role, changes their role, or removes them; without a role, the account's own.
-    With `quorum`, how many others have to approve."""
+    """Adds a person in a role, changes their role, or removes them; without a role, takes the account's own. With
+    `quorum`, sets the number of other people who have to approve."""
     if "quorum" in request.POST:
         _change_quorum(request, session)
         return _redirect_back(request, session)
@@ -70,7 +70,7 @@ def _change_member(request: HttpRequest, session: DiagnosisSession, user: User, 
 
 
 def _stopped_sentence(session: DiagnosisSession, user: User) -> str:
-    """What they made and may make no longer stops with that; "" where there is none."""
+    """Names the person's links and webhooks that stop with the role; "" without any."""
     if may_operate(user, session):
         return ""
     links = session.links.filter(made_by=user, revoked_at=None, expires_at__gt=timezone.now())

@@ -1,4 +1,4 @@
-"""What a load on the engine measured becomes what is observed: the points the bound is computed from."""
+"""Copies the operating points of a load measurement into the symptom, which the bound uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.records.workload import NO_USABLE_POINT, observed_points_save
 @require_POST
 @on_session
 def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Takes the points of one evidence; what was observed at other concurrencies stays."""
+    """Takes the points of one evidence; points at other concurrencies stay."""
     source = request.POST.get("source", "")
     try:
         points = observed_points_save(session, source, user=acting(request), version=version_sent(request))

@@ -1,4 +1,4 @@
-"""Beside the diagnosis page: the page to print."""
+"""The page to print, beside the diagnosis page."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from webapp.records.models import DiagnosisSession
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An output the printed page cites: its name by content, what it is called, when it was got last, and
-    whether that was before the last change."""
+    """An output that the printed page cites: its name by content, its label, its latest time, and whether that time
+    is before the last change."""
 
     name: str
     label: str
@@ -35,7 +35,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
-    """bars: each bound with its bar. sources: the outputs that the claims cite."""
+    """bars: each bound with its bar. sources: the cited outputs."""
 
     result: Diagnosis
     paragraph: str
@@ -66,7 +66,7 @@ def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def _cited_sources(
     session: DiagnosisSession, sections: Iterable[Section], labels: Mapping[str, str], older: Mapping[str, Any]
 ) -> list[Source]:
-    """What the page's claims cite, in the order it came in; the same bytes once, as they came last."""
+    """The cited outputs in the order of their arrival; equal bytes once, at their last arrival."""
     cited = {ref.source for section in sections for claim in section.claims for ref in claim.evidence}
     newest = {e.name: e for e in evidence_of(session) if e.name in cited and not e.set_aside_at}
     return [

@@ -1,4 +1,4 @@
-"""Starting, watching and cancelling runs."""
+"""Pages that start, watch and cancel runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
 
 
 def _queue_again(request: HttpRequest, session: DiagnosisSession, target: Target, number: str) -> Run:
-    """By the number of an earlier run of this machine. Raises ValueError."""
+    """Repeats an earlier run of this machine, named by its number. Raises ValueError."""
     before = get_object_or_404(session.runs, target=target, number=int(number[:9]) if number.isdecimal() else 0)
     if before.kind == BENCHMARK and not request.POST.get("yes"):
         raise ValueError(NEEDS_YES)
@@ -59,7 +59,7 @@ NEEDS_YES = "It loads the machine: tick that it may, then start it."
 
 
 def _queue_measurement(request: HttpRequest, session: DiagnosisSession, target: Target, name: str) -> Run:
-    """Raises ValueError without a person's yes, and for arguments that are none."""
+    """Raises ValueError without a person's yes, and for invalid arguments."""
     benchmark = all_benchmarks().get(name)
     arguments = arguments_of(benchmark, request.POST.dict()) if benchmark else {}
     if python := request.POST.get("interpreter", "").strip():
@@ -72,11 +72,10 @@ def _queue_measurement(request: HttpRequest, session: DiagnosisSession, target: 
 @require_safe
 @on_session
 def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
-    """The live fragment of a run; 204 when nothing is new since `seen`. The page where nobody asks for a
-    fragment, or for `whole`.
+    """The live fragment of a run; 204 when nothing is new since `seen`. A request without htmx, or with `whole`,
+    gets the whole page.
 
-    Tells a page that watched the run that it has ended, so that its facts are asked for again.
-    """
+    At the run's end the answer tells the page to load the facts again."""
     if not request.headers.get("HX-Request") or "whole" in request.GET:
         return _page(request, session, run_id)
     run = get_object_or_404(_runs_with_sizes(session), pk=run_id)
@@ -101,26 +100,26 @@ def _run_fragment(request: HttpRequest, session: DiagnosisSession, run_view: Sho
 @require_safe
 @on_session
 def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -> HttpResponse:
-    """To a run by its number, as people and threads call it."""
+    """Redirects to a run by its number, which people and threads use."""
     run = get_object_or_404(session.runs.only("pk"), number=run_number)
     return redirect("session:run", session.pk, run.pk)
 
 
 def _runs_with_sizes(session: DiagnosisSession) -> QuerySet[Run]:
-    """Each with how much of it there is."""
+    """Runs with the number of their answers and output pieces."""
     return session.runs.select_related("target", "created_by").annotate(
         answers=_row_count(Evidence), pieces=_row_count(OutputChunk)
     )
 
 
 def _row_count(model: type[Model]) -> Any:
-    """Of one run, by the index alone."""
+    """A subquery over the index of one run's rows."""
     rows = model._default_manager.filter(run=OuterRef("pk")).order_by().values("run")
     return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
 
 
 def seen_of(run: Run, other: str) -> str:
-    """Changes whenever the fragment would. run: as `_runs_with_sizes` gives it; other: what it waits for."""
+    """Changes whenever the fragment would. run: from `_runs_with_sizes`; other: the reason of its wait."""
     columns = vars(run)
     counts = f"{columns['answers']}-{columns['pieces']}"
     return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
@@ -128,8 +127,8 @@ def seen_of(run: Run, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """seen: changes whenever the fragment would. expected: how many outputs there will be. so_far: what it printed.
-    waiting: what it waits for, "" for nothing."""
+    """seen: changes whenever the fragment would. expected: the number of outputs at the end. so_far: the output so
+    far. waiting: the reason of its wait, "" for none."""
 
     run: Run
     evidence: Sequence[Evidence]
@@ -140,7 +139,7 @@ class ShownRun:
 
 
 def shown_run(run: Run, other: str) -> ShownRun:
-    """run: as `_runs_with_sizes` gives it; other: what it waits for."""
+    """run: from `_runs_with_sizes`; other: the reason of its wait."""
     rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
     return ShownRun(
         run=run,

@@ -1,4 +1,4 @@
-"""Everything that has these words and a person may see: sessions, findings, runs, decisions and the rest."""
+"""Searches all entries that a person may see: sessions, findings, runs, decisions and the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.records.models import Entry
 from webapp.records.search import LOOKED, newest
 
 SHOWN = 20
-# In the order of the page, with the names of its parts.
+# In the order of the page, with the headings of its parts.
 KINDS = {
     "session": "Sessions",
     "finding": "Findings",
@@ -30,7 +30,7 @@ KINDS = {
 
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
-    """?q= words, ?kind= only one kind, ?before= the id of the last one seen."""
+    """?q= words, ?kind= only one kind, ?before= the id of the last row of the page before."""
     q, kind = request.GET.get("q", "").strip()[:200], request.GET.get("kind", "")
     kinds = {kind: KINDS[kind]} if kind in KINDS else KINDS
     entries, cut = _newest_by_kind(request, q, kinds)
@@ -47,7 +47,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 
 def _newest_by_kind(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[str, list[Entry]], bool]:
-    """Those with these words by kind, one more than is shown; whether there are more than were looked at."""
+    """Matching entries by kind, one more than the page shows; and whether the search stopped at its limit."""
     entries = Entry.objects.visible_to(acting(request)).filter(kind__in=kinds)
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:
@@ -66,7 +66,7 @@ def _newest_by_kind(request: HttpRequest, q: str, kinds: Collection[str]) -> tup
 
 
 def _kind_group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
-    """What is shown of a kind, and the query that leads to older ones."""
+    """The shown rows of a kind, and the query for older ones."""
     visible_rows = rows[:SHOWN]
     more = {"q": q, "kind": kind} if cut or len(rows) > SHOWN else {}
     if more and visible_rows:

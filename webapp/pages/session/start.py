@@ -44,7 +44,7 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 def _session_rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
-    """Each with the first step that is not done, and who is to do what."""
+    """Each session with its first open step, and the next act and its actor."""
     progress_by_key = progress_of(sessions)
     for session in sessions:
         progress = progress_by_key[session.pk]
@@ -99,7 +99,7 @@ def sample(request: HttpRequest) -> HttpResponse:
 
 
 def uploads_sent(request: HttpRequest, at: str = "") -> list[Upload]:
-    """The text box, then the files. What is too large is refused with a message, tagged with at."""
+    """The text box, then the files. A message, tagged with `at`, refuses a file that is too large."""
     uploads = [Upload("", request.POST.get("text", "").encode())]
     for file in request.FILES.getlist("file"):
         if (file.size or 0) > LARGEST_UPLOAD_BYTES:

@@ -1,4 +1,4 @@
-"""The administrators' page of what does not move by itself, with what helps."""
+"""The administrators' page of runs and outputs that do not move by themselves, with acts that help."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stuck(request: HttpRequest) -> HttpResponse:
 @require_POST
 @for_administrators
 def unstick(request: HttpRequest) -> HttpResponse:
-    """One thing: do=end, send or cancel a run, or read an evidence again."""
+    """Acts on one row: do=end, send or cancel a run, or read an evidence again."""
     do, key = request.POST.get("do", ""), request.POST.get("key", "")
     acts: dict[str, Callable[[HttpRequest, str], str]] = {
         "end": _end_run,

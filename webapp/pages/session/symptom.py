@@ -1,4 +1,4 @@
-"""Step 1: what is served, how fast it is, how fast it should be. Step 2: what the operator thinks."""
+"""Step 1: the workload, its speed, and the goal. Step 2: the operator's own hypothesis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _save_workload(request: HttpRequest, session: DiagnosisSession) -> HttpRespo
 
 
 def _model_preset(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """A common model's figures beside what was typed; nothing is saved yet."""
+    """Fills in a common model's figures beside the typed values; saves nothing yet."""
     typed, preset = request.POST.dict(), request.POST.get("preset", "")
     figures = forms.initial({"model": PRESETS[preset].fields}) if preset in PRESETS else {}
     form = forms.WorkloadForm(initial={**typed, **{k: v for k, v in figures.items() if v}})
@@ -71,9 +71,9 @@ def _model_preset(request: HttpRequest, session: DiagnosisSession) -> HttpRespon
 
 @dataclass(frozen=True, slots=True)
 class SymptomPage:
-    """preset: the common model whose figures are shown. computed: what follows from the model's figures. for_bound:
-    fields that the bound is computed from. conflict: the session as somebody else saved it meanwhile. unsaved:
-    whether the form shows what is not saved yet."""
+    """preset: the common model whose figures the form shows. computed: the result of the model's figures. for_bound:
+    fields that the bound needs. conflict: the session that somebody else saved meanwhile. unsaved: whether the form
+    shows unsaved values."""
 
     form: forms.WorkloadForm
     points: Any
@@ -111,7 +111,7 @@ def _page(
 
 
 def _preset_of(model: dict[str, Any]) -> str:
-    """The common model of this shape, however its name was written; "" for none."""
+    """The common model of this shape, whatever its typed name; "" for none."""
     shape = [model.get(key) for key in ("layers", "hidden_size")]
     alike = (
         key
@@ -123,7 +123,7 @@ def _preset_of(model: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisPage:
-    """conflict: the session as somebody else saved it meanwhile."""
+    """conflict: the session that somebody else saved meanwhile."""
 
     hypotheses: list[Hypothesis]
     conflict: DiagnosisSession | None
@@ -153,11 +153,11 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _in_order_of_guess() -> list[Hypothesis]:
-    """What people think of first comes first; the rest in order of id."""
+    """Common guesses first, then the others by id."""
     return sorted(all_hypotheses(), key=lambda h: (not h.first_guess, h.first_guess))
 
 
 def version_sent(request: HttpRequest) -> int:
-    """What the form was opened on; -1, which no row has, without one."""
+    """The version that the form shows; -1, which no row has, without one."""
     raw = request.POST.get("version", "")
     return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1

@@ -1,4 +1,4 @@
-"""Adding machines, and accepting their host keys."""
+"""Pages that add machines and accept their host keys."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
 
 @dataclass(frozen=True, slots=True)
 class HostKeyPage:
-    """contact: what the machine showed, None where it could not be reached. pinned: the key accepted before."""
+    """contact: the machine's answer, None if it did not answer. pinned: the key accepted before."""
 
     target: Target
     contact: Contact | None = None
@@ -89,7 +89,7 @@ def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) 
     try:
         refuse_unless_keys_are_theirs(target, acting(request))
     except RefusedError as error:
-        # Who forgot it would hide from the others that it changed.
+        # A member who forgets the key would hide its change from the others.
         raise PermissionDenied("Only who may connect to this machine may forget its key.") from error
     known = bool(host) and re.fullmatch(r"[0-9]{1,5}", port)
     if typed(request, host or target.host, "forget its key") and known:
