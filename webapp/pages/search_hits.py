@@ -73,7 +73,7 @@ def _comment_details(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detai
 
 
 def _thread_state(comment: Comment) -> str:
-    """"open" or "done" for the first comment of a dispute, else ""."""
+    """ "open" or "done" for the first comment of a dispute, else ""."""
     if comment.reply_to_id is not None or comment.stance != "dispute":
         return ""
     (thread,) = threaded([comment, *comment.replies.all()])
