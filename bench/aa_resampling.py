@@ -2,7 +2,7 @@
 
 Usage: python -m bench.aa_resampling [FILE…]
 
-FILE: outputs of repeated runs of one state, from peerpath's all-reduce, copy or sweep payload or from
+FILE: outputs of repeated runs of one state, from peerpath's all-reduce or copy payload or from
 nccl-tests, one or several runs in each. Without any, the captured ones of this repository's tests.
 
 Runs that should be equal differ: that is the noise. What is left of a run's times, on logarithms, once the
@@ -31,7 +31,6 @@ from agents.facts import Fact
 from agents.facts.bench import (
     ALLREDUCE,
     COPY,
-    NCCL_SWEEP,
     SERVING,
     AllReduceResult,
     AllReduceRow,
@@ -39,9 +38,6 @@ from agents.facts.bench import (
     CopyResult,
     CopyRow,
     ServingRow,
-    SweepArm,
-    SweepResult,
-    SweepRow,
     Timing,
 )
 from agents.probe import Output
@@ -50,14 +46,13 @@ from webapp.diagnosis.compare.calibration import wilson
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.kinds import KINDS, Kind
 from webapp.diagnosis.compare.schedule import Arm, plan, trial
-from webapp.diagnosis.compare.sweep import compare_sweep
 from webapp.diagnosis.compare.verification import Pick, verified
 from webapp.diagnosis.facts import Facts, Sourced
 
 RESAMPLES = 1000
-RUNS, BLOCKS, ARMS = 5, 5, 13
+RUNS = 5
 SHIFTS = (0.03, 0.05, 0.10)
-READERS = ("bench.allreduce", "bench.nccl_tests", "bench.copy", "bench.nccl_sweep")
+READERS = ("bench.allreduce", "bench.nccl_tests", "bench.copy")
 
 Run = dict[int, float]  # µs by bytes
 
@@ -120,22 +115,6 @@ def _kind(fact: Fact[Any]) -> Kind:
     return next(kind for kind in KINDS if kind.fact is fact)
 
 
-def an_arm_differs(noise: Noise, chance: random.Random, factor: float) -> bool:
-    """A/A: any of the arms, which are all equal. A/B: the one that is faster, by name."""
-    names = ["baseline", *(f"arm_{n}" for n in range(1, ARMS))]
-    rows = tuple(
-        SweepRow(name, block, size, us)
-        for block in range(1, BLOCKS + 1)
-        for name in names
-        for size, us in noise.run(chance, factor if name == "arm_1" else 1.0).items()
-    )
-    arms = tuple(SweepArm(name, {}, "right") for name in names)
-    weights = tuple((size, 1 / len(noise.typical)) for size in noise.typical)
-    comparison = compare_sweep(SweepResult(arms, rows, weights, BLOCKS, 2))
-    named = {effect.arm.name for effect in comparison.differing}
-    return bool(named) if factor == 1.0 else "arm_1" in named
-
-
 def _copies(run: Run) -> CopyResult:
     return CopyResult(tuple(CopyRow(CopyPath.PEER, "0", "1", s, us, Timing.DEVICE) for s, us in run.items()))
 
@@ -151,20 +130,13 @@ def _ladder(run: Run) -> tuple[ServingRow, ...]:
     return tuple(ServingRow(4**rung, output_tokens_per_s=1e6 / us) for rung, us in rates)
 
 
-def _sweep(run: Run) -> SweepResult:
-    rows = tuple(SweepRow("baseline", 1, size, us) for size, us in run.items())
-    return SweepResult((SweepArm("baseline", {}, "right"),), rows, (), 1, 2)
-
-
 Differs = Callable[[Noise, random.Random, float], bool]
 COMPARISONS: dict[str, Differs] = {
     "copies": partial(verify_calls, _kind(COPY), _copies),
     "all-reduces": partial(verify_calls, _kind(ALLREDUCE), _sums),
     "serving": partial(verify_calls, _kind(SERVING), _ladder),
-    "sweeps": partial(verify_calls, _kind(NCCL_SWEEP), _sweep),
     "A/B in turns": partial(a_trial_calls, 0.0),
     "A/B drifting": partial(a_trial_calls, 0.01),
-    "sweep": an_arm_differs,
 }
 
 
@@ -197,11 +169,6 @@ def _states(value: object) -> list[tuple[str, Run]]:
             for place in places
             if any(r.graph and r.in_place is place for r in value.rows)
         ]
-    if isinstance(value, SweepResult):
-        tries: dict[tuple[str, int], Run] = defaultdict(dict)
-        for row in value.rows:
-            tries[row.arm, row.block][row.size_bytes] = row.time_us
-        return [(f"sweep {arm}", run) for (arm, _), run in tries.items()]
     if isinstance(value, CopyResult):
         own: dict[str, Run] = defaultdict(dict)
         for copied in value.rows:

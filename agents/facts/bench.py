@@ -175,49 +175,6 @@ class DeliveryResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepArm:
-    """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its tries; why:
-    its reason. transport: as NCCL's log names it, "" if it names none; line: where it does."""
-
-    name: str
-    settings: Mapping[str, str]
-    outcome: str
-    why: str = ""
-    transport: str = ""
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    """One try of one arm at one size: the median all-reduce, in place. block: from 1."""
-
-    arm: str
-    block: int
-    size_bytes: int
-    time_us: float
-    unstable: bool | None = None
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SweepResult:
-    """Every arm once in each block, in an order drawn with `seed`; only rows of whole blocks.
-
-    arms: the first is the baseline, which sets nothing. weights: (bytes, share of the all-reduces), the
-    shares adding up to 1.
-    """
-
-    arms: tuple[SweepArm, ...]
-    rows: tuple[SweepRow, ...]
-    weights: tuple[tuple[int, float], ...]
-    blocks: int
-    ranks: int
-    seed: int | None = None
-    timing: Timing = Timing.DEVICE
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class PairMatrix:
     """A printed matrix between GPUs, e.g. of p2pBandwidthLatencyTest.
 
@@ -336,7 +293,6 @@ class GpuTelemetry:
 
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
 ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
-NCCL_SWEEP: Fact[SweepResult] = Fact("bench.nccl_sweep", "NCCL settings compared", SweepResult)
 CONTENTION: Fact[ContentionResult] = Fact("bench.contention", "Copies beside other copies", ContentionResult)
 DELIVERY: Fact[DeliveryResult] = Fact("bench.delivery", "Bytes checked on the destination, by pair", DeliveryResult)
 PAIR_MATRICES: Fact[tuple[PairMatrix, ...]] = Fact(

@@ -46,11 +46,6 @@ sums() { # RANKS REPEATS SECONDS MORE...
         --keep "$folder/sums$ranks" --repeats "$repeats" --seconds "$seconds" "$@"
 }
 
-arms() { # RANKS: protocols and algorithms by the number of ranks, over shared memory as without P2P
-    step "arms$1" 75 sweep.py --no-p2p --keep "$folder/arms$1.jsonl" --gpus "$1" --repeats 3 --limit 70 \
-        --sizes 4K,64K,1M,16M --arms proto_simple,proto_ll,proto_ll128,algo_ring,algo_tree
-}
-
 whole() { # NAME SECONDS
     step "$1" "$2" whole_runs.py "bench.$1" --folder "$folder" --longest "$(on_two 60 "$2")"
 }
@@ -67,9 +62,6 @@ one() {
     sums8) sums 8 5 150 --wide ;;
     copies) step copies 70 copy_vs_memcpy_peer.py "$folder/copies" --seconds 65 \
         ${NVBANDWIDTH:+--nvbandwidth "$NVBANDWIDTH"} ;;
-    sweep) step sweep 125 sweep.py --keep "$folder/sweep.jsonl" --limit 120 ;;
-    sweep_shm) step sweep_shm 150 sweep.py --keep "$folder/sweep_shm.jsonl" --no-p2p --limit 145 ;;
-    arms2 | arms4 | arms8) arms "${1#arms}" ;;
     copy) whole copy "$(on_two 55 130)" ;;
     contention) whole contention "$(on_two 35 90)" ;;
     delivery) whole delivery "$(on_two 20 150)" ;;
@@ -85,10 +77,9 @@ ranks="2"
 if [ $# -eq 0 ] && [ "$gpus" -gt 2 ]; then
     set -- build
     for count in $ranks; do set -- "$@" "sums$count"; done
-    set -- "$@" copy contention delivery sweep_shm
-    for count in $ranks; do set -- "$@" "arms$count"; done
+    set -- "$@" copy contention delivery
 elif [ $# -eq 0 ]; then
-    set -- build sums2 copies sweep copy contention memory launch delivery failures
+    set -- build sums2 copies copy contention memory launch delivery failures
 fi
 
 echo "$gpus GPUs, steps: $*"

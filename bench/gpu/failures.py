@@ -32,7 +32,6 @@ PROGRAMS = {
     "bench.memory": all_benchmarks()["bench.memory"].argv,
     "bench.launch": all_benchmarks()["bench.launch"].argv,
     "bench.allreduce": ("--row-seconds", "0.1"),
-    "bench.nccl_sweep": ("--row-seconds", "0.05"),
 }
 MARK = f"failures{os.getpid()}"
 WAYS = ("killed", "terminated", "input closed")
@@ -189,7 +188,7 @@ def full(checker: Checker, folder: Path) -> None:
         checker.say("filling the GPUs", ["the filler failed"])
         return
     holding = used_mib()
-    for name in ("bench.copy", "bench.allreduce", "bench.nccl_sweep"):
+    for name in ("bench.copy", "bench.allreduce"):
         lines, err = Program(folder, name).finish(30)
         problems = [f"stderr: {err[:200]}"] if err else []
         if not any("busy" in line.get("error", "") for line in lines):

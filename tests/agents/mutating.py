@@ -46,13 +46,6 @@ _BENCHMARK_OUTPUTS = {
     b'"moved_bytes": 536870912, "timing": "device", "method": "queued", "time_us": 125.0}\n',
     "bench.launch": b'{"schema": "peerpath.launch/1", "environment": {"device": "cuda"}}\n'
     b'{"what": "kernel", "gpu": "0", "timing": "host_sync", "method": "no_wait", "time_us": 2.4}\n',
-    "bench.nccl_sweep": b'{"schema": "peerpath.nccl_sweep/1", "environment": {"device": "cuda"}}\n'
-    b'{"plan": {"arms": {"baseline": {}, "algo_ring": {"NCCL_ALGO": "Ring"}}, "sizes": [12288], '
-    b'"weights": [1], "seed": 7, "repeats": 1, "ranks": 2, "nccl": "2.28.9"}}\n{"arm": "baseline", '
-    b'"block": 1, "size_bytes": 12288, "wrong": 0, "timing": "device", "time_us": 7.5}\n'
-    b'{"arm": "baseline", "block": 1, "outcome": "right"}\n{"arm": "algo_ring", "block": 1, '
-    b'"size_bytes": 12288, "timing": "device", "time_us": 7.9}\n{"arm": "algo_ring", "block": 1, '
-    b'"outcome": "right"}\n{"block": 1, "whole": true}\n{"end": true}\n',
     "bench.copy": b"size  time  GB/s\n12 KB: 13.7 us (0.90 GB/s)\n4 MB: 32.6 GB/s, 128.7 us\n",
 }
 

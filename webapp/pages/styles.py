@@ -17,7 +17,7 @@ from django.templatetags.static import static
 # A later one may override an earlier one.
 SHEETS = (
     *("tokens", "base", "shell", "screens", "components", "tables", "ladder", "doors", "findings"),
-    *("menus", "dialogs", "standing", "folding", "evidence", "forms", "figures", "sweep"),
+    *("menus", "dialogs", "standing", "folding", "evidence", "forms", "figures"),
     *("tree", "topology", "pairs", "reasoning", "paper", "people", "handoff"),
     *("measuring", "hand", "verifying", "account", "search", "help"),
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from agents.facts.bench import CopyResult, SweepResult
+from agents.facts.bench import CopyResult
 from agents.facts.kernels import LaunchResult, MemoryResult
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 from agents.facts.vm import HostPci, Vm
@@ -37,7 +37,7 @@ def _words(value: Any) -> str:
         return counted(value.pairs().values(), "ordered pairs")
     if isinstance(value, TopologyMatrix):
         return f"{len(value.gpus)} GPUs; " + counted(value.gpu_links().values(), "pairs")
-    if isinstance(value, CopyResult | SweepResult | MemoryResult | LaunchResult):
+    if isinstance(value, CopyResult | MemoryResult | LaunchResult):
         return _row_count(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
@@ -50,9 +50,7 @@ def _words(value: Any) -> str:
     return called(value)
 
 
-def _row_count(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> str:
-    if isinstance(value, SweepResult):
-        return f"{len(value.arms)} settings in {value.blocks} blocks"
+def _row_count(value: CopyResult | MemoryResult | LaunchResult) -> str:
     if isinstance(value, MemoryResult):
         rates = dict.fromkeys(sorted({row.gpu for row in value.rows}), 0.0)
         for row in value.rows:

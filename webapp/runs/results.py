@@ -17,7 +17,6 @@ from agents.facts.bench import (
     COPY,
     DELIVERY,
     KERNEL_TIMES,
-    NCCL_SWEEP,
     PAIR_MATRICES,
     PROFILE,
     SERVING,
@@ -42,7 +41,6 @@ MEASURED: tuple[Fact[Any], ...] = (
     ALLREDUCE,
     DELIVERY,
     CONTENTION,
-    NCCL_SWEEP,
     MEMORY,
     LAUNCH,
 )

@@ -44,11 +44,11 @@ def test_one_step_that_fails_stops_no_other(machine: dict[str, str], tmp_path: P
     assert code == 1
     assert ran == [
         *("allreduce_vs_nccl_tests.py", "allreduce_vs_nccl_tests.py", "copy_vs_memcpy_peer.py"),
-        *("sweep.py", "whole_runs.py", "whole_runs.py"),
+        *("whole_runs.py", "whole_runs.py"),
         *("kernels.py", "kernels.py", "whole_runs.py", "failures.py"),
     ]
     assert "failures ended with 1" in said
-    assert (tmp_path / "out" / "sweep.log").read_text().startswith("ran sweep.py")
+    assert (tmp_path / "out" / "copies.log").read_text().startswith("ran copy_vs_memcpy_peer.py")
 
 
 def test_multicast_is_off_whatever_the_caller_has(machine: dict[str, str], tmp_path: Path) -> None:
@@ -65,15 +65,14 @@ def test_more_gpus_sum_over_every_number_of_ranks(
     words = [line.split() for line in said.splitlines() if "--wide" in line]
     assert code == 0
     assert {line[line.index("--gpus") + 1] for line in words} == ranks
-    assert "--no-p2p" in said
 
 
 def test_what_does_not_fit_is_named_and_can_be_gone_on_with(machine: dict[str, str], tmp_path: Path) -> None:
-    code, said = _all(machine | {"LIMIT": "100"}, tmp_path / "out", "sweep", "memory", "failures")
+    code, said = _all(machine | {"LIMIT": "100"}, tmp_path / "out", "sums4", "memory", "failures")
     assert code == 1
-    assert "sweep: not run" in said
+    assert "sums4: not run" in said
     assert "ran kernels.py" in said
-    assert said.splitlines()[-1].endswith(f"{tmp_path}/out sweep failures")
+    assert said.splitlines()[-1].endswith(f"{tmp_path}/out sums4 failures")
 
 
 # --- copies beside cudaMemcpyPeerAsync ----------------------------------------------------------------

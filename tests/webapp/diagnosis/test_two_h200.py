@@ -23,7 +23,6 @@ from tests.webapp.diagnosis.hypothesis_cases import verdict
 from tests.webapp.diagnosis.test_hypotheses_time import SEEN, SINGLE
 from webapp.diagnosis.compare.copies import compare_copies
 from webapp.diagnosis.compare.effects import Outcome
-from webapp.diagnosis.compare.sweep import compare_sweep
 from webapp.diagnosis.prediction.baselines import Standing, figures
 from webapp.diagnosis.prediction.step_floor import measured_bandwidth
 from webapp.diagnosis.reference.machines import H200_PAIR
@@ -138,12 +137,6 @@ def test_launches_that_vary_are_said_to() -> None:
     claim = verdict("launch_bound", SEEN, SINGLE, launch, model).for_[-1]
     assert "takes 9.6 µs of this processor (it varies, 7.9 to 9.9)" in claim.text
     assert "0.9 µs of the GPU in a CUDA graph" in claim.text
-
-
-def test_one_block_of_the_sweep_tells_nothing_apart() -> None:
-    found = compare_sweep(value("bench.nccl_sweep", "two_h200_sweep.jsonl"))
-    assert not found.differing
-    assert found.recommended is None
 
 
 def sums(who: str, word: str) -> dict[int, list[float]]:

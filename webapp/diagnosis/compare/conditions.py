@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
-from agents.facts.bench import SERVING, TELEMETRY, AllReduceResult, CopyResult, GpuTelemetry, SweepResult, Timing
+from agents.facts.bench import SERVING, TELEMETRY, AllReduceResult, CopyResult, GpuTelemetry, Timing
 from agents.facts.gpu import GPU_COUNT_SMI, GPU_PROCESSES, GPUS, Gpu
 from agents.facts.host import CPU_GOVERNOR, HOST_CMDLINE
 from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_VERSION
@@ -256,8 +256,6 @@ def _timings(value: Any) -> set[Timing]:
         return {row.timing for row in value.rows}
     if isinstance(value, AllReduceResult):
         return {Timing.DEVICE if any(row.graph for row in value.rows) else value.timing}
-    if isinstance(value, SweepResult):
-        return {value.timing}
     return {Timing.HOST_SYNC} if isinstance(value, tuple) else set()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agents.facts import Fact, ReadingKind, all_facts
-from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING
+from agents.facts.bench import ALLREDUCE, COPY, SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.compare.comparability import Comparability, Gate
@@ -25,7 +25,7 @@ LONGEST = 60  # characters of two values that a sentence holds
 _ANSWERS = (ReadingKind.KNOWN, ReadingKind.ABSENT)
 _MEASURED = frozenset(kind.fact.id for kind in KINDS)
 # Measurements that show what an option changes though its words name only the fact.
-_MEASURED_BY = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id)}
+_MEASURED_BY = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLREDUCE.id,)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
-from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING, AllReduceResult, CopyResult
+from agents.facts.bench import ALLREDUCE, COPY, SERVING, AllReduceResult, CopyResult
 from webapp.diagnosis.compare.allreduces import compare_allreduces
 from webapp.diagnosis.compare.copies import compare_copies
 from webapp.diagnosis.compare.effects import Comparison
 from webapp.diagnosis.compare.serving import compare_serving
-from webapp.diagnosis.compare.sweeps import compare_sweeps
 from webapp.diagnosis.facts import Facts, Sourced
 
 
@@ -38,7 +37,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(SERVING, "Serving", lambda b, a, paired: compare_serving(b, a, paired=paired)),
     Kind(ALLREDUCE, "All-reduces", _sums),
     Kind(COPY, "Copies between GPUs", _copies),
-    Kind(NCCL_SWEEP, "NCCL settings", lambda b, a, paired: compare_sweeps(b, a, paired=paired)),
 )
 
 

@@ -8,15 +8,13 @@ Source: NCCL 2.30.7, src/graph/paths.cc.
 
 from __future__ import annotations
 
-from agents.facts.bench import NCCL_SWEEP
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, measured_claim
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
-from webapp.diagnosis.prediction.nccl_choice import nccl_choice
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
 REACHES_ALL = frozenset({"SYS", "4", "5"})
@@ -35,9 +33,6 @@ def assess(case: Case) -> Verdict:
     used = case.passed("used")
     if used:
         return refuted(measured_claim(used.why, used.evidence))
-    tried = _tried(facts)
-    if tried:
-        return Verdict(VerdictKind.SUPPORTED, tried)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
     links = _far_links(facts)
     missing = probes_for(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
@@ -77,20 +72,6 @@ def _closed(case: Case) -> Gate | None:
     closed = case.fails("driver") or case.not_applicable("driver")
     driver = case.gate("driver") if closed else None
     return driver if driver and driver.evidence else None
-
-
-def _tried(facts: Facts) -> tuple[Claim, ...]:
-    """A sweep in which NCCL took P2P with the level raised, and sums were right, but not by itself."""
-    choice, best = nccl_choice(facts), facts.best(NCCL_SWEEP)
-    arms = {arm.name: arm for arm in choice.result.arms} if choice else {}
-    own, raised = arms.get("baseline"), arms.get("p2p_any_distance")
-    if not choice or not best or not own or not raised or raised.outcome != "right":
-        return ()
-    if own.transport.startswith(("P2P", "mixed")) or not raised.transport.startswith("P2P"):
-        return ()
-    text = f"by itself NCCL took {own.transport}, with NCCL_P2P_LEVEL=SYS {raised.transport}"
-    named = tuple(EvidenceRef(best.source, arm.line) for arm in (own, raised) if arm.line)
-    return (measured_claim(text, named or choice.evidence),)
 
 
 def _far_links(facts: Facts) -> list[str]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.option import Option, advise, because
-from webapp.diagnosis.prediction.nccl_choice import swept
 
 SOURCE = "NCCL 2.30 environment variables"
 
@@ -25,11 +23,6 @@ def judge(case: Case) -> Advice:
     if driver:
         text = "the driver refuses P2P already, so NCCL uses none"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, driver.evidence))
-    measured = swept(facts, "p2p_off")
-    if measured:
-        effect, claim = measured
-        gains = effect.standing is Standing.FASTER
-        return advise(OptionStatus.RECOMMENDED if gains else OptionStatus.NO_EFFECT, claim)
     text = "the control arm: at high concurrency P2P can be slower than shared memory"
     return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.nccl_level_too_low import REACHES_FAR
 from webapp.diagnosis.option import Option, advise, because, p2p_effect
-from webapp.diagnosis.prediction.nccl_choice import swept
 
 _KEEPS_OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
 SOURCE = "NCCL 2.30: checked once, when a communicator is made"
@@ -30,11 +28,6 @@ def judge(case: Case) -> Advice:
         text = f"the driver allows P2P and NCCL does not use it: {_why(facts)}"
         refs = facts.refs(P2P_READ, NCCL_TRANSPORTS)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case))
-    measured = facts.exception(lambda facts: swept(facts, "p2p_any_distance"))
-    if measured and case.passes("driver"):
-        effect, claim = measured
-        gains = effect.standing is Standing.FASTER
-        return advise(OptionStatus.RECOMMENDED if gains else OptionStatus.NO_EFFECT, claim)
     driver = case.failed("driver")
     if driver:
         text = "no effect while the driver refuses P2P; it costs nothing, and is needed afterwards"

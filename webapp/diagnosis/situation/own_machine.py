@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from agents.facts import Fact, Reading, ReadingKind
-from agents.facts.bench import ALLREDUCE, CONTENTION, COPY, DELIVERY, NCCL_SWEEP, TELEMETRY
+from agents.facts.bench import ALLREDUCE, CONTENTION, COPY, DELIVERY, TELEMETRY
 from agents.facts.gpu import GPUS
 from agents.facts.kernels import LAUNCH, MEMORY
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2pCode
 from webapp.diagnosis.facts import Facts, Sourced
 
-MEASURED: tuple[Fact[Any], ...] = (COPY, ALLREDUCE, CONTENTION, DELIVERY, NCCL_SWEEP, MEMORY, LAUNCH)
+MEASURED: tuple[Fact[Any], ...] = (COPY, ALLREDUCE, CONTENTION, DELIVERY, MEMORY, LAUNCH)
 _NOT_OURS = "a log with P2P, which this driver refuses: of another moment or another machine"
 _NAMED = {fact.id for fact in MEASURED}
 
