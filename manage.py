@@ -1,7 +1,5 @@
 """Django's command line for Peerpath; `./run CMD` calls it inside the project's environment."""
 
-from __future__ import annotations
-
 import os
 import sys
 

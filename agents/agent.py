@@ -3,8 +3,6 @@
 Three forms: agents.ssh.SshAgent, agents.local.LocalAgent, agents.replay.ReplayAgent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ It knows .gz, .bz2, .xz, .zip and .tar (alone or compressed) by their content, n
 inside an archive, but nothing deeper.
 """
 
-from __future__ import annotations
-
 import bz2
 import io
 import lzma

@@ -1,7 +1,5 @@
 """Manual assignment: a person says which reader some lines are for, or whose output they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

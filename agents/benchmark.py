@@ -5,8 +5,6 @@ function it names; the package walk finds it. Its id is "bench.<name>". A benchm
 that a person pasted.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import pkgutil

@@ -1,7 +1,5 @@
 """Text from a wire without what terminals add, in memory that goes by its size."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The same script runs over SSH, in a local shell, or in the hands of a person who
 back; agents/framing.py reads all three. The fixed part is collector.sh beside this file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ The module does not depend on SSH: the caller passes the function that opens a c
 machine and the user. Everything happens in one event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager

@@ -6,8 +6,6 @@ byte for byte. A pasted text may start with a login message, be quoted by a mail
 anywhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

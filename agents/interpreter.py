@@ -5,8 +5,6 @@ docker's place. A container's name comes from the target, so only the characters
 accepted (moby, daemon/names: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The limits of a child process that reads what others sent: it may fail, and takes nothing else with it."""
 
-from __future__ import annotations
-
 import resource
 
 MOST_MEMORY_BYTES = 2 * 2**30  # of address space

@@ -1,7 +1,5 @@
 """Runs scripts on this machine, each in its own session."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from asyncio.subprocess import PIPE, Process

@@ -4,8 +4,6 @@ A paste may hold two machines' outputs. The lines below "root@pve:~#" belong to 
 paste holds, so one machine's words say nothing about the other's lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

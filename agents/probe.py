@@ -4,8 +4,6 @@ A probe file (agents/probes/<role>/<name>.py) holds a docstring, one module-leve
 and the functions it names; the package walk in agents/probes finds it. Its id is "<role>.<name>".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 All input takes this one path.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 

@@ -5,8 +5,6 @@ such output starts with. A part continues while lines belong to it. A part count
 value from it; the rest is reported as unrecognised.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The recogniser's result: the parts of a text, and the lines that belong to none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.probe import Readings

@@ -1,7 +1,5 @@
 """Defines a redactor: it finds one kind of secret or name in a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plays back a recorded run, for demonstrations and for tests of the code behind an agent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tells a host's output from a guest's by words that only one of them prints."""
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.fact import View

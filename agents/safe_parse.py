@@ -1,7 +1,5 @@
 """Safe parse: a parser that raises makes its own facts unreadable and stops nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.benchmark import Benchmark

@@ -4,8 +4,6 @@ A script holds commands and words that readers know, but says nothing about the 
 blanked before recognition. A terminal's log may hold both, so only these lines are blanked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A sosreport: a tree of files, all of one machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from agents.facts import View

@@ -2,8 +2,6 @@
 sweep that ends processes left behind.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib

@@ -5,8 +5,6 @@ declared bytes, or waits for the rest of a sparse map, without end. Formats: POS
 headers, GNU tar's long names and base-256 numbers. A sparse file is left out: it may be any size.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Telemetry of the GPUs during a measurement of ours, as one more reading."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from agents.facts import Reading

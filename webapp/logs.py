@@ -1,8 +1,6 @@
 """Logs: one line an entry, for people or as JSON, with what it belongs to and without the tokens of links,
 which are addresses that open by themselves."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -5,8 +5,6 @@ open), else from the file `credential-keys` in the data folder, made on first us
 is read at every use: another process may have changed the keys meanwhile.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import os

@@ -5,8 +5,6 @@ Django's ORM refuses to work inside an event loop, and a slow write must not del
 agents share one loop, so that runs at one machine can share a connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator

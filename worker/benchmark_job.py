@@ -1,7 +1,5 @@
 """A run of one benchmark: sends its payload, keeps its output, and reads it when it has ended."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ comes back (Redis: after the visibility timeout that webapp/runs/queue.py sets);
 a conditional UPDATE, so a message that comes twice does nothing the second time.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Retries of database writes, so that a database that is away for a moment costs no run."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import TypeVar

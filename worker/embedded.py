@@ -4,8 +4,6 @@ Started in gunicorn's post_worker_init: after the fork, in the one process whose
 web application fills. Never in AppConfig.ready, where every command would start one.
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Objects loaded before serving are kept out of Python's garbage collector."""
 
-from __future__ import annotations
-
 import gc
 
 

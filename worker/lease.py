@@ -1,7 +1,5 @@
 """The lease and the cancel flag of a run, checked while it runs."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

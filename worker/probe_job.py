@@ -1,7 +1,5 @@
 """A run of probes: sends the collector, reads its frames as they arrive, and judges the result."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Each step is a conditional UPDATE, so that a second reconciler does no harm.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 

@@ -1,7 +1,5 @@
 """Reads output that was stored raw but not read: the worker was killed, or the evidence storage was away."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Carries out one claimed run: connects to the machine, stores its output as it arrives, ends the run."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time

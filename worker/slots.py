@@ -4,8 +4,6 @@ The threads of the worker are its slots. Opening a connection takes up to ten se
 them; runs at machines that answer must not pay for that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field

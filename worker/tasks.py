@@ -1,7 +1,5 @@
 """The Celery tasks. Each is thin: it claims the run and lets the runner work."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 from uuid import UUID

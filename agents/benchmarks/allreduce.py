@@ -4,8 +4,6 @@ Device time is measured inside a CUDA graph: eager all-reduces of 12 KiB read ab
 although the devices need 7.5 and 12.9 µs (two H200, 2026).
 """
 
-from __future__ import annotations
-
 from agents.benchmark import BATCH, HIDDEN, Benchmark, Choice
 from agents.facts import Reading
 from agents.facts.bench import ALLREDUCE, TELEMETRY, AllReduceResult

@@ -4,8 +4,6 @@ A pair alone says little about a machine in which every GPU sends at once: witho
 host's memory; behind one root complex or switch they share a link.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import CONTENTION, TELEMETRY
 from agents.parsing import contention_lines

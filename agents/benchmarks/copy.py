@@ -4,8 +4,6 @@ The two timings differ by an order of magnitude on small copies (two H200, 2026:
 takes 0.9 µs of device time and 14 to 17 µs with a synchronise per call), so every row says which it is.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import BATCH, BYTES, HIDDEN, PAIRS, Benchmark
 from agents.facts.bench import COPY, TELEMETRY
 from agents.parsing import copy_lines

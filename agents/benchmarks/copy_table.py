@@ -1,7 +1,5 @@
 """Copies between GPUs that a person measured with another tool and wrote down."""
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import COPY
 from agents.parsing import copy_table

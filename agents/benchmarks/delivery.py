@@ -4,8 +4,6 @@ A driver that grants peer access, a fast matrix and a right read-back on the sen
 GeForce cards in a VM were seen to pass all three and never to deliver (NVIDIA/nccl issue 2335).
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts import Reading
 from agents.facts.bench import DELIVERY, TELEMETRY, DeliveryResult

@@ -1,7 +1,5 @@
 """A serving engine's recording of its own GPU work during real requests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

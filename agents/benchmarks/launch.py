@@ -4,8 +4,6 @@ The time for a caller exceeds the device's time by the processor's share. A step
 for every kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.benchmark import BATCH, HIDDEN, Benchmark, Choice

@@ -4,8 +4,6 @@ A step that reads weights cannot be faster than this. Datasheets give the peak; 
 tenths of it.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import TELEMETRY
 from agents.facts.kernels import MEMORY, MemoryResult

@@ -3,8 +3,6 @@
 One reading for each table, so that arms with and without P2P stay apart.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import ALLREDUCE
 from agents.parsing import nccl_tests

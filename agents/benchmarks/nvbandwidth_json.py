@@ -3,8 +3,6 @@
 Without peer access it waives its device-to-device tests and shows no figure; the reading then says so.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import PAIR_MATRICES
 from agents.parsing import nvbandwidth_json

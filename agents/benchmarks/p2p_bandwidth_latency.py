@@ -4,8 +4,6 @@ Neither checks the bytes at the destination (p2pBandwidthLatencyTest.cu; nvbandw
 own pattern where asked), so a fast matrix says nothing about delivery.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import PAIR_MATRICES
 from agents.parsing import pair_matrix

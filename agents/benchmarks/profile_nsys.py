@@ -5,8 +5,6 @@ A sum holds neither steps nor gaps, so it only gives the kernels' times. In a tr
 step.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.benchmark import Benchmark

@@ -4,8 +4,6 @@ One rank's view. Marks on the GPU's time line or exact repetition show the step;
 its kernels' times.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.benchmark import Benchmark

@@ -1,7 +1,5 @@
 """The engines' own serving benchmarks, pasted: `vllm bench serve`, `sglang.bench_serving`."""
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import SERVING
 from agents.parsing import serving

@@ -1,7 +1,5 @@
 """Result files of serving benchmarks: vLLM, SGLang, GuideLLM, AIPerf, GenAI-Perf."""
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import SERVING
 from agents.parsing import serving_json

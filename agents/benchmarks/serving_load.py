@@ -1,7 +1,5 @@
 """Our own load on a serving engine: through its OpenAI-compatible endpoint, from the engine's machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.benchmark import NUMBERS, Benchmark, Choice

@@ -4,8 +4,6 @@ It checks what kernels read from the peer. A failure is a wrong delivery; "Test 
 peer, which is how NCCL sends.
 """
 
-from __future__ import annotations
-
 from agents.benchmark import Benchmark
 from agents.facts.bench import DELIVERY, PAIR_MATRICES, DeliveryResult
 from agents.parsing import simple_p2p

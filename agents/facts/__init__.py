@@ -1,7 +1,5 @@
 """The vocabulary: every fact by id, collected from this package's modules."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -1,7 +1,5 @@
 """Measurements: copies, collectives, serving benchmarks, profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

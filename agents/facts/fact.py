@@ -5,8 +5,6 @@ A `Fact` names one thing that can be known about a machine; a `Reading` is what 
 screen, so that unknown never looks like healthy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar

@@ -1,7 +1,5 @@
 """The GPUs of a guest: inventory, processes, address space, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

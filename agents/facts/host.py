@@ -1,7 +1,5 @@
 """The hypervisor's side: platform, kernel, IOMMU groups, PCI tree, VFIO, boot loader, mappings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

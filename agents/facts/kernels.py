@@ -1,7 +1,5 @@
 """The parts of a decode step on one GPU: memory reads, launches, small matrix products."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

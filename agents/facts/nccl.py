@@ -1,7 +1,5 @@
 """Facts from the engine's own logs: NCCL version, environment, transports; the serving engine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The driver's answers about GPU pairs: peer-to-peer matrices and topology."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """What kind of machine this is: virtualisation, firmware names, processor, memory, kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

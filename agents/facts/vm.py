@@ -4,8 +4,6 @@
 derived from it by matching (webapp.diagnosis.situation.vm), never by a probe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The operator's answers: model, parallelism, observed speed, goal, and the three host questions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.fact import Fact

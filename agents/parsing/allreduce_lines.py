@@ -4,8 +4,6 @@ An arm is one run of fresh processes: "no_p2p" (the control), "default", and "p2
 itself. NCCL's log decides whether P2P was on, not the settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

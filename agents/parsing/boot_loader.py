@@ -6,8 +6,6 @@ UEFI does not mean systemd-boot: Proxmox with Secure Boot, or without ZFS, boots
 (EFI variable LoaderInfo, systemd Boot Loader Interface).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ HostConfig.IpcMode, ShmSize (bytes), DeviceRequests[].Count (-1 is all) and Devi
 Ulimits. Only variables that steer NCCL, CUDA and engines are kept from the environment, since others may be secret.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

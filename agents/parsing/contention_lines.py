@@ -4,8 +4,6 @@ The time of one copy alone is the mean of its rows of the same size and peer acc
 patterns and one after.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ A note informs the reader; a note with "lost" names missing rows and the reason.
 rows, and the reading names what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ counts those (Linux, admin-guide/pm/cpufreq). cpupower-frequency-info(1) prints 
 "  driver: intel_pstate" and, below, 'The governor "powersave" may decide which speed to use'.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

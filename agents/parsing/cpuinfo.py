@@ -1,7 +1,5 @@
 """/proc/cpuinfo and /proc/meminfo: `key : value` lines (Linux, proc(5))."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ process (CUDA IPC) may be unusable, for example in a container, and is then miss
 or hung makes its pair wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ resource before the colon), drivers/iommu/{intel,amd}, arch/x86/kernel/cpu/hyper
 kernel modules 595.45, nv.c and nv-msg (NVRM lines).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

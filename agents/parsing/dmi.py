@@ -2,8 +2,6 @@
 Windows' systeminfo, and the kernel's "Hardware name:" and "DMI:" lines, quoted or wrapped.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

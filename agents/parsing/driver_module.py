@@ -6,8 +6,6 @@ Module  550.54.15"; modinfo's licence is "Dual MIT/GPL" for the open modules and
 6.8.0-87-generic, x86_64: installed", before 3.0 "nvidia, 580.95.05, …".
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.gpu import DriverModule, DriverParams

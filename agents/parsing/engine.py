@@ -6,8 +6,6 @@ lines: SGLang "server_args=ServerArgs(tp_size=8, …)", vLLM "non-default args: 
 engine (v0.11.0) with config: …". Values of flags that carry a secret are replaced before they are kept.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

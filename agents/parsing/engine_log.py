@@ -6,8 +6,6 @@ Attention backend". SGLang 0.4-0.5: "Capture cuda graph end. Time elapsed: 12.30
 not explicitly specified. Use … backend by default.", server_args=ServerArgs(tp_size=8, …).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field, replace
 

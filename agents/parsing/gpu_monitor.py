@@ -6,8 +6,6 @@ PCIe is MB/s, of 10⁶ bytes. dcgmi dmon (DCGM 3 and 4): "#Entity GPUTL POWER SM
 profiling fields are shares of 1, its PCITX, PCIRX, NVLTX and NVLRX bytes a second.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from statistics import median

@@ -4,8 +4,6 @@ Texts: QEMU hw/vfio/listener.c, container.c and backends/iommufd.c: a peer's BAR
 and the VM starts. Linux drivers/pci/pci.c: "can't reserve" means that a driver of the host holds the region.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

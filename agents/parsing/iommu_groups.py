@@ -4,8 +4,6 @@ Source of the numbers: Linux, /sys/kernel/iommu_groups/<group>/devices/<address>
 group its own line names, else to the header above it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

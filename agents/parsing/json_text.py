@@ -3,8 +3,6 @@
 Only whole values count; invalid text is left out, and nothing is decoded twice.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

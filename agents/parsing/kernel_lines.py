@@ -1,7 +1,5 @@
 """JSON lines of the kernels payload (schemas peerpath.memory/1 and peerpath.launch/1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

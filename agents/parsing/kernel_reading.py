@@ -1,7 +1,5 @@
 """Turns the output of the kernels payload into a reading."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from agents.facts import Fact, Reading

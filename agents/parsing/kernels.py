@@ -4,8 +4,6 @@ Names as nsys and the torch profiler print them, of NCCL, vLLM, SGLang, FlashInf
 (2024-2026). An unknown name is "other": dense layers, norms, sampling.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Pastes are often fragments with comments, so tags are read one by one, without a
 hostile entities.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

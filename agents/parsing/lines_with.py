@@ -3,8 +3,6 @@
 Searching for a word is a hundred times as fast as going through every line of a log of megabytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 

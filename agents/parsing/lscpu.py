@@ -5,8 +5,6 @@ two "NN bits" are address sizes, a list of CPUs beside "NUMA … 0" is a node. "
 the processor, never a sign of a VM.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

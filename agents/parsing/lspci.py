@@ -4,8 +4,6 @@ Format: pciutils lspci(8). A device begins with its address and class; the lines
 indented or not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ vendor-specific capability (id 0x09): id, next, length 8, "P2P", clique << 3, 0;
 or 0xd4 where that is taken (QEMU hw/vfio/pci-quirks.c, vfio_add_nv_gpudirect_cap).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

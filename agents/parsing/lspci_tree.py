@@ -4,8 +4,6 @@ Format: pciutils ls-tree.c. `[0000:40]` opens a root complex, `01.1-[43-53]` is 
 behind it, `+-` and `\\-` continue the branch that opened at that column. Names may hold brackets.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ pct.conf(5), Proxmox VE 9: `hostname: x`, `unprivileged: 1`, `dev0: /dev/nvidia0
 195:* rwm`. Sections in brackets are snapshots.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.host import LxcContainer

@@ -4,8 +4,6 @@
 alike. An `options` line without its first word counts when its module is one of interest.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import ModuleConfig, ModuleOption

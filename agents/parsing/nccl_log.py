@@ -6,8 +6,6 @@ memory" (before 2.13), "[send] via NET/Socket/0", "[receive] via NET/IB/0/GDRDMA
 Ranks write at the same time, so one line may hold two messages; each counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

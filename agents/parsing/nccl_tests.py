@@ -4,8 +4,6 @@ A row: size count type [redop] [root], then out-of-place and in-place time, algb
 are µs per operation; with -G they come from a CUDA graph, without from queued calls.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

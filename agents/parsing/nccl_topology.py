@@ -5,8 +5,6 @@ switches, with <gpu dev rank>, <nic> and <nvlink count> inside. In a VM link_spe
 as sysfs has no link of the port above. The parser reads tag by tag, so that a cut file still counts.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

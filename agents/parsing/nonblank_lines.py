@@ -4,8 +4,6 @@ Blank lines are cheap to send: half a million of them are half a megabyte. Parse
 their patterns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 

@@ -5,8 +5,6 @@ CSV heads (nsys 2023-2026): "Time (%)","Total Time (ns)","Instances",…,"Name" 
 separators. Other summaries (API calls, memory, NVTX) look alike and are ignored.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ numactl prints "node 0 cpus: 0 1 2 …" and "node 0 size: 64215 MB" (MiB, by 2**
 "node0 cpulist: 0-31" and the kernel's "Node 0 MemTotal: 65756404 kB".
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import NumaNode

@@ -5,8 +5,6 @@
 no matrix, so a machine without P2P shows no number at all.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ GPU; it prints latency twice, for the device (`GPU`) and for the host (`CPU`); o
 between CPU and GPUs are not between GPUs.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A note informs the reader; a note with "lost" names missing rows and the reason.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Format: Proxmox guest-common, Mapping/PCI.pm. A section line names the mapping; 
 string with one alternative device. pvesh prints the same strings as JSON or in a table.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ current_link_width "16". Our loop prints `0000:01:00.0 vendor=0x10de class=0x030
 width=16 max_speed=… max_width=16`, "_" for a blank.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

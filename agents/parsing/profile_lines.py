@@ -4,8 +4,6 @@
 {"marks": [[text, device, stream, start µs], …]}; {"trace": file, "rank": 0, …} at the end of a file.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any

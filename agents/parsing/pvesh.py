@@ -4,8 +4,6 @@ pvesh(1), Proxmox VE 8 and 9: tables of box characters, --output-format json (on
 json-pretty. /nodes/NODE/qemu lists VMs, …/VMID/config holds one, …/VMID/pending a list of its keys.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ version` a line, the first `proxmox-ve: 9.0.0 (running kernel: …)` and `pve-ma
 version: …)`. Proxmox VE shares its major version with qemu-server and pve-docs from 4 on.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

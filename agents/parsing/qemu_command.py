@@ -5,8 +5,6 @@ Options: QEMU's qemu-options and hw/vfio/pci.c: `-device vfio-pci,key=value…` 
 starts QEMU as `/usr/bin/kvm -id VMID`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ Format: Proxmox qemu-server, qm.conf(5): `key: value` lines, `#` lines are the d
 shows pending values as if applied; `qm pending` prefixes `cur`, `new` or `del` (GuestHelpers.pm).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

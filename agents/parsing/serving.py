@@ -4,8 +4,6 @@ vLLM `vllm bench serve` (benchmarks/benchmark_serving.py before 0.10) and SGLang
 `sglang.bench_serving`: "============ Serving Benchmark Result ============", then `Name: value` lines.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ profile_export_genai_perf.json (<metric>.avg with a unit, input_config).
 Throughputs are tokens a second over all requests; time per output token is the median where there is one.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.facts.bench import ServingRow

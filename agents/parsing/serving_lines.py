@@ -1,7 +1,5 @@
 """JSON lines of the load on a serving engine (schema peerpath.serving_load/1): one row a rung."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

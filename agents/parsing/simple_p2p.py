@@ -4,8 +4,6 @@ simpleP2P.cu: "> Peer access from A (GPU0) -> B (GPU1) : Yes"; its "GB/s" divide
 check covers what kernels *read* from the peer; it does not check copies into the peer.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A row is a line with as many cells as the header; lines that a terminal wrapped 
 columns with unmistakable values count (index, name, UUID, PCI address, driver).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

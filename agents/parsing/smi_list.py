@@ -4,8 +4,6 @@ Environment reports print the same without the UUID, or several indices at once 
 UUID ("GPU-xxxx…", "GPU-[redacted]") before they paste it; then the GPU has no UUID here.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

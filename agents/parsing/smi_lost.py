@@ -5,8 +5,6 @@ GPU 0000:04:00.0: Unknown Error", "… for GPU0000:04:00.0: …", "… for GPU3:
 GPU is lost. …".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Key names moved between drivers ("Clocks Throttle Reasons", "GPU Power Readings"
 below its section; pastes without indentation work too.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache

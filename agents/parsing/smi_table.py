@@ -4,8 +4,6 @@ The head's words changed with the driver ("Driver Version", "KMD Version"; "CUDA
 memory column's width and the MIG line too, so cells are found by their form.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

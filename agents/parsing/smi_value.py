@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ : "N/A", "[Not Supported]", "[Unknown
 for a missing value, never for zero.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -6,8 +6,6 @@ python/sglang/check_env.py): "sglang: 0.5.5", "vllm: Module Not Found". pip list
 probe prints "torch==2.8.0".
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.parsing.nonblank_lines import nonblank_lines

@@ -6,8 +6,6 @@ holds work that a step does once (sampling, embedding) and no layer repeats. Oth
 does not guess.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

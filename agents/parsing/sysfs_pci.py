@@ -5,8 +5,6 @@ path=/sys/devices/pci0000:00/0000:00:1c.0/0000:01:00.0`.
 Attributes: Linux, Documentation/ABI/testing/sysfs-bus-pci.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The bits of throttling are NVML's (nvmlClocksEventReasons, https://docs.nvidia.c
 2026). Idle clocks and clocks that somebody set do not count as throttling.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from statistics import median
 from typing import Any

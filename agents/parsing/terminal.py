@@ -1,7 +1,5 @@
 """Lines of a pasted terminal log or document: prompts, typed commands, headings, pager cuts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum

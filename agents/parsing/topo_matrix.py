@@ -5,8 +5,6 @@ NUMA ID as the driver has them), TAB-separated rows with padding blanks, NIC row
 `Legend:` and `NIC Legend:`. Drivers before 525 name NIC columns by device ("mlx5_0").
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

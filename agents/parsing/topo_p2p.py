@@ -5,8 +5,6 @@ collapse TABs, quote lines, wrap, join the header to the command, or hold a sing
 and the rest is named as missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ cat gpu_memcpy and gpu_memset are GPU work too, gpu_user_annotation holds record
 GPU's time line. ts and dur are microseconds, also where displayTimeUnit says ms.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

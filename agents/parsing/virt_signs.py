@@ -4,8 +4,6 @@ systemd-detect-virt(1) prints one word, hostnamectl(1) "Virtualization: kvm". ls
 count: it is a feature of the processor.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ hypervisor.cpuid.v0 (VMware vSphere, "Using vSphere with GPU passthrough"; NVIDI
 RDMA on vSphere", 2025).
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.host import VmxConfig

@@ -1,7 +1,5 @@
 """The catalogue of probes, found by walking the packages guest and host."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -1,7 +1,5 @@
 """The shared parts of the two probes of PCI Express links: the question, its signature, the reading."""
 
-from __future__ import annotations
-
 from agents.facts import Fact
 from agents.facts.gpu import PcieLink
 from agents.parsing import pcie_link

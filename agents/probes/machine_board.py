@@ -1,7 +1,5 @@
 """The reading of the emulated board, shared by the probes that see PCI devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from agents.facts import Reading

@@ -1,7 +1,5 @@
 """The shared parts of the probes of modprobe's configuration: the question, its signature, the reading."""
 
-from __future__ import annotations
-
 from agents.facts import Fact
 from agents.facts.platform import ModuleConfig
 from agents.parsing import modprobe

@@ -1,7 +1,5 @@
 """The reading shared by the five `nvidia-smi topo -p2p` probes."""
 
-from __future__ import annotations
-
 from agents.facts import Fact
 from agents.facts.p2p import P2pMatrix
 from agents.parsing import topo_p2p

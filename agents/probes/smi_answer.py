@@ -1,7 +1,5 @@
 """The reading for an output of nvidia-smi without the rows that a probe needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.facts import Fact, Reading

@@ -3,8 +3,6 @@
 One module per kind, each with a module-level `redactor`, found by walking this package.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

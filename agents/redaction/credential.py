@@ -1,7 +1,5 @@
 """Finds passwords, tokens and keys by their published form, or by the label before them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

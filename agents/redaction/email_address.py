@@ -1,7 +1,5 @@
 """E-mail addresses, but neither prompts nor systemd's units (user@1000.service)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.redactor import PROMPT, Redactor, Span, clue

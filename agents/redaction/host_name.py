@@ -1,7 +1,5 @@
 """Names of machines and VMs: prompts, uname, journals, NCCL's line prefix, Proxmox, QEMU, URLs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """IPv4 and IPv6 addresses, but no version numbers, times or PCI addresses."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Hardware addresses of network devices: Ethernet (6 bytes), EUI-64 (8), InfiniBand (20), GUIDs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Serial numbers and asset tags: of GPUs, boards, disks and VMs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Login names in prompts, home folders, sudo's and sshd's lines. Names that every system has stay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.redactor import PROMPT, Redactor, Span, clue, spans

@@ -1,7 +1,5 @@
 """UUIDs of GPUs, MIG devices, machines, VMs and file systems. The prefix (GPU-, MIG-) stays."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ kpro6/<stage>/<probe id>.txt holds what one command printed, with the prompt it 
 workload.toml what the operator said; provenance.toml which values the account does not give.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

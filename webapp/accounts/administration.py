@@ -1,7 +1,5 @@
 """Accounts for administrators. Every change is logged with the person who made it (`by`)."""
 
-from __future__ import annotations
-
 import logging
 
 from allauth.mfa.models import Authenticator

@@ -1,7 +1,5 @@
 """django-allauth's second factors, with secrets sealed as SSH keys are and the addresses of this Peerpath."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

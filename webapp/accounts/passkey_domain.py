@@ -1,7 +1,5 @@
 """Where browsers give passkeys: https and localhost alone, and never a numeric address."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 

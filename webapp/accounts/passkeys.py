@@ -1,7 +1,5 @@
 """Passkeys (WebAuthn, by django-allauth) in place of the six digits, once the second factor is on."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Secrets are sealed in the database and recovery codes are hashes, so that a copy of it signs nobody in.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets

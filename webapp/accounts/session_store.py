@@ -2,8 +2,6 @@
 Django's own store keeps the key itself (django.contrib.sessions, 5.2).
 """
 
-from __future__ import annotations
-
 import hashlib
 
 from django.contrib.sessions.backends import db

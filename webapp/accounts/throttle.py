@@ -2,8 +2,6 @@
 after sixty tries at any names, right ones too: many people may share one address.
 """
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 

@@ -1,7 +1,5 @@
 """The API as a whole: its operations, what becomes of errors, and its description (OpenAPI 3.1)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

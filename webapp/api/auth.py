@@ -1,8 +1,6 @@
 """Who asks: a bearer token and nothing else. A browser's cookie opens nothing here, so that no page
 elsewhere can make a signed-in person's browser act."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 

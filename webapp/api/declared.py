@@ -1,7 +1,5 @@
 """Models of the API that repeat no field: declared by a frozen dataclass of the records, filled from rows by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar, get_type_hints

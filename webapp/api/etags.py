@@ -1,8 +1,6 @@
 """ETag, If-Match and If-None-Match: nobody overwrites what somebody else wrote, nobody fetches what they
 have."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The answer is kept a day. One that changed nothing (any but 2xx) is not: the same key may be tried again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What was answered to a request that may be sent again."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from webapp.accounts.models import ApiToken

@@ -1,8 +1,6 @@
 """Lists in pages that neither repeat nor skip a row while others are added: a cursor names the last row
 that was given, not how many were."""
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, datetime

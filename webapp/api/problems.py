@@ -1,7 +1,5 @@
 """Every refusal and error as one JSON object (RFC 9457, application/problem+json)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus

@@ -1,8 +1,6 @@
 """`./run remote ADDRESS COMMAND …`: a few commands against a Peerpath elsewhere, with the token in PEERPATH_TOKEN.
 Standard library alone: this file runs by itself where Python 3.11 is and Peerpath is not."""
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

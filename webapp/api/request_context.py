@@ -1,7 +1,5 @@
 """What operations share: the session as who asks sees it, and what may be sent."""
 
-from __future__ import annotations
-
 from typing import cast
 from uuid import UUID
 

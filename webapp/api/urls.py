@@ -1,7 +1,5 @@
 """Addresses. Who is signed in with a browser is nobody here: operations ask for a token themselves."""
 
-from __future__ import annotations
-
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 

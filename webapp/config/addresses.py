@@ -4,8 +4,6 @@ Raises ValueError for an address that leads nowhere; the message follows the set
 the address, which may hold a password.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field

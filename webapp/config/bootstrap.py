@@ -4,8 +4,6 @@ An environment is whole when its mark names the pinned requirements and the Pyth
 anything else (half made, older pins) is made anew. A lock file keeps two starts apart.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

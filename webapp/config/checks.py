@@ -1,7 +1,5 @@
 """Checks at start, beside those of the settings themselves."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import ssl

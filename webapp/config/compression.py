@@ -1,7 +1,5 @@
 """Styles and scripts are sent compressed; pages are not, because they hold secrets beside what was typed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

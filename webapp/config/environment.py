@@ -3,8 +3,6 @@
 The table in docs/deploying.md is `table()`; a test compares them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

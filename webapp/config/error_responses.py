@@ -1,7 +1,5 @@
 """The responses to requests that failed here. A database or storage that is away is reported as temporary."""
 
-from __future__ import annotations
-
 import sys
 
 from django.db import InterfaceError, OperationalError

@@ -1,7 +1,5 @@
 """Sets a request's client address and log id before any other code reads it."""
 
-from __future__ import annotations
-
 import logging
 import re
 import time

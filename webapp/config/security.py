@@ -1,7 +1,5 @@
 """The content security policy: nothing inline, nothing from elsewhere. And how much may be sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings, all from the environment; the defaults serve one person on one machine."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from urllib.parse import urlsplit

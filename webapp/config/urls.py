@@ -1,7 +1,5 @@
 """Addresses, by app."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.urls import include, path, reverse_lazy

@@ -1,7 +1,5 @@
 """Finds hypotheses, gates and options by walking their packages."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A sentence that names what it rests on. Every causal text of the product is one of these."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

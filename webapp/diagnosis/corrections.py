@@ -1,7 +1,5 @@
 """Which wrong beliefs a case shows: in the operator's words, in settings, in what was taken as a sign."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

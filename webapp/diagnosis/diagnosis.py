@@ -1,7 +1,5 @@
 """The whole answer, and the one function that makes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

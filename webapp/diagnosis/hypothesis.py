@@ -1,7 +1,5 @@
 """What a hypothesis is: a claim that evidence can support, refute or leave open, and how it is said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The ladder: eight gates between two GPUs and a gain from P2P, judged on each path."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts.gpu import FABRIC

@@ -1,7 +1,5 @@
 """Which probe or benchmark would tell a fact that is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

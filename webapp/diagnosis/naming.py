@@ -1,8 +1,6 @@
 """What people read in place of ids: hypotheses, gates and their paths, probes, tests, who acts, what
 restarts, and the fields of the first step."""
 
-from __future__ import annotations
-
 import re
 
 from agents.benchmark import all_benchmarks

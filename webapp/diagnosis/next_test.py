@@ -1,7 +1,5 @@
 """The next test: what could change most verdicts and gates for the least time and trouble."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What an option is: a possible change, with what it costs and how it is undone; and how it words its advice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

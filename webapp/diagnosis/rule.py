@@ -1,7 +1,5 @@
 """What a contradiction rule is: facts that cannot all be right, said by themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a rung of the ladder is: a question on the way to a gain from P2P, judged on each path."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

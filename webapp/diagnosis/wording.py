@@ -1,7 +1,5 @@
 """How ranges, gains and causes read in a sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -4,8 +4,6 @@ Tables: [model], [parallelism], [[observed]], [goal], [host], and the text `note
 agents/facts/workload.py. A range is one number or [low, high].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers given through a link that no operator has accepted yet."""
 
-from __future__ import annotations
-
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from webapp.accounts.models import Role, User

@@ -1,7 +1,5 @@
 """Every phase of the plan with its scripts, as far as the evidence lets them be made."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

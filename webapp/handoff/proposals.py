@@ -1,7 +1,5 @@
 """The decisions that the page of an approving link shows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

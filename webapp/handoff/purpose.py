@@ -1,7 +1,5 @@
 """The purpose on a link's page, proposed from the diagnosis; the operator can change it."""
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
 from webapp.diagnosis.diagnosis import Diagnosis
 

@@ -4,8 +4,6 @@ An operator can retract and restore any answer. The sender can retract an answer
 sender can restore it.
 """
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """Makes the scripts that are handed out, keeps them, and knows again what they print."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Submissions through a link: stored, parsed, and shown to both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Slows down guessing addresses of links, and flooding through one that is known."""
 
-from __future__ import annotations
-
 import hashlib
 from uuid import UUID
 

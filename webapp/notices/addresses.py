@@ -1,7 +1,5 @@
 """Where a webhook may lead: a public address, looked up once, and connected to as it was looked up."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every change is one conditional UPDATE. A worker that dies while it sends lets g
 minute; the receiver then may get it twice and knows it by its id.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import smtplib

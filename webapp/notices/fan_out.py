@@ -1,7 +1,5 @@
 """Follows the event log and queues messages about new events for the people who want them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from uuid import UUID

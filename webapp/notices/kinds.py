@@ -1,7 +1,5 @@
 """The kinds of event that people and programs can be notified of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

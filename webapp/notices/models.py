@@ -1,7 +1,5 @@
 """Who is notified of what, and every message on its way."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.conf import settings

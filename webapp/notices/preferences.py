@@ -1,7 +1,5 @@
 """The kinds of news that a person wants by mail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from webapp.accounts.models import User

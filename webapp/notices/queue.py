@@ -1,7 +1,5 @@
 """Sends news to the workers by task name. Messages that the broker did not take are found in the database again."""
 
-from __future__ import annotations
-
 import logging
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Posts a signed body to a webhook: one connection, to the address that was looked up, no redirect."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import ssl

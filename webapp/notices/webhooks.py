@@ -1,7 +1,5 @@
 """Adding and removing webhooks."""
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The text of a notice: who did what where, without the content of outputs and comments."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC

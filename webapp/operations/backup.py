@@ -4,8 +4,6 @@ SQLite: a database file. PostgreSQL: what `pg_dump -Fc` writes. Each can be read
 outside the database is not in it: the keys of the data folder, and evidence that lies elsewhere.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -4,8 +4,6 @@ Every row is copied into the tables of this version. The old ones stay: in a fil
 schema `peerpath_before` (PostgreSQL), until somebody deletes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -4,8 +4,6 @@ It is asked in a thread of its own: a folder of a file server that is gone holds
 it likes. Nobody asks anew while a question is open, so that one thread at most is held.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Whether this process answers, and whether it can do its work. Neither says anything secret."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import closing

@@ -4,8 +4,6 @@ same; whether the storage of evidence is up is what the process that is asked se
 For a bearer of PEERPATH_METRICS_TOKEN; without one, for programs on this machine alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache

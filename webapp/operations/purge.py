@@ -2,8 +2,6 @@
 stay, and each session's log says what was taken. Or a whole session, of which nothing stays.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Work that is stuck: runs past their lease, runs that wait too long, outputs that were never parsed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages name and link each output that a claim rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

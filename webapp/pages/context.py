@@ -1,7 +1,5 @@
 """Template context of every page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

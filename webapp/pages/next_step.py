@@ -1,7 +1,5 @@
 """The state of a session: known facts, their evidence, the next step and its actor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.urls import reverse

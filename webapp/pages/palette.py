@@ -1,7 +1,5 @@
 """Targets of the command palette: pages, the newest sessions, words of the glossary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from django.http import HttpRequest, JsonResponse

@@ -1,7 +1,5 @@
 """The finished steps of many sessions, and the event that each session waits for, in one query."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Details of a search hit beside its title: state, person, time, and the text around the words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Who asks for a page of a session, and whether they may."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast

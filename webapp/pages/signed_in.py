@@ -1,7 +1,5 @@
 """Who is signed in, with what the bar above every page tells them."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

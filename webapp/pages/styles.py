@@ -2,8 +2,6 @@
 answers cost a slow one more than their bytes do (bench/RESULTS.md). A component keeps its own file; here
 they stand one after another, nothing else is done to them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

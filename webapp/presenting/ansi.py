@@ -4,8 +4,6 @@ what a terminal obeys is kept.
 Source: ECMA-48 (5th edition, 8.3.117 SGR); the 256 colours as xterm numbers them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

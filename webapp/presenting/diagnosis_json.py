@@ -1,7 +1,5 @@
 """A diagnosis as the JSON contract `peerpath.diagnosis/1`: keys sorted, same input same bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

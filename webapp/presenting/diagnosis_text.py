@@ -1,7 +1,5 @@
 """A diagnosis as plain text for a terminal."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What happened in a session, in words: the entries of its log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webapp.presenting.states import state_word

@@ -1,7 +1,5 @@
 """Lists of one kind of thing in words: what of them decides, not every field of the first three."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

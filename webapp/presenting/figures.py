@@ -1,7 +1,5 @@
 """Numbers turned into drawing coordinates. SVG attributes only: inline styles are forbidden."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Measurements as plots and maps: copies, all-reduces, the load on an engine."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Every ordered pair of GPUs with the path between them and the driver's verdict, row by row."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Curves as drawing coordinates: SVG attributes only, because inline styles are forbidden."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

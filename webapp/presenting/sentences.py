@@ -1,7 +1,5 @@
 """A text as a sentence."""
 
-from __future__ import annotations
-
 import re
 
 _WORD = re.compile(r"[a-z]+(?=[\s,:;’']|$)")

@@ -1,7 +1,5 @@
 """The word, icon and colour of every state that a page shows."""
 
-from __future__ import annotations
-
 # The icon and the colour of every state a pill can show.
 STATES = {
     "known": ("✓", "ok"),

@@ -1,7 +1,5 @@
 """One line of words for the value of a fact, for tables and live output."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """A time as people say it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.utils import timezone

@@ -5,8 +5,6 @@ A column is as wide as its words. What is longer than any column may be is cut; 
 title, and stands in the table below the map.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who may do what: in a session, with sessions, with keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from uuid import UUID
 

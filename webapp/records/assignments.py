@@ -1,7 +1,5 @@
 """A person says what lines are: which reader they are for, or whose output they are."""
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.db.models import QuerySet
 

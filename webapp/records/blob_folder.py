@@ -1,7 +1,5 @@
 """Evidence in a folder: a file is there whole, or not at all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile

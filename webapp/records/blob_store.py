@@ -3,8 +3,6 @@ under the hash of what they are, so that the same bytes are stored once. What is
 in blocks, so that a few lines of a long log are had without the rest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The facts of a session, as the diagnosis takes them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator

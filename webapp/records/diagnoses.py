@@ -1,7 +1,5 @@
 """The diagnosis of a session now, and how it came about."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The log of a session as evidence of who did what: checked, filtered, exported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

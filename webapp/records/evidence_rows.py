@@ -1,7 +1,5 @@
 """The evidence of a session without its bytes, read once a page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django.db.models import Case, F, Q, QuerySet, Value, When, prefetch_related_objects

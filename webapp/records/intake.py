@@ -1,8 +1,6 @@
 """The one way in for raw output: Received -> Read -> Recorded. Pastes, uploads, links, `--save`, samples, runs and
 rereading all take it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

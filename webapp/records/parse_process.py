@@ -5,8 +5,6 @@ that the same process serves would freeze. The child is bounded in time and numb
 takes too long.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable
 from math import ceil

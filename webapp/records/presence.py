@@ -1,7 +1,5 @@
 """The members of a session, who looks at it now, and which events are new to each."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

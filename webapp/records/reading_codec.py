@@ -1,7 +1,5 @@
 """Readings as JSON columns, and back. What no longer decodes becomes unreadable, never an error."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A second, different answer to a question: which one counts now, and where the earlier one is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

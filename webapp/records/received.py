@@ -3,8 +3,6 @@
 Nothing is parsed here. `reading` takes what this stage returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

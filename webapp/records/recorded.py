@@ -1,7 +1,5 @@
 """Stage 3 of intake: one transaction writes what was read as readings, lines without a reader, doubts and the event."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What leaves a session is redacted, with the same tokens in everything that leaves it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 

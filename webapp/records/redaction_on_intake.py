@@ -1,7 +1,5 @@
 """Names, addresses and serials out of outputs before anything is stored or printed, if asked for."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

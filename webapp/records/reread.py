@@ -1,7 +1,5 @@
 """Applies today's parsers to stored evidence, and tells what that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

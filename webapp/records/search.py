@@ -1,7 +1,5 @@
 """Full text, on PostgreSQL and on SQLite: every word of a query has to begin a word of the text."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The one declaration of what a session holds beside its rows: the bundle and the API read it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

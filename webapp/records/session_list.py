@@ -1,7 +1,5 @@
 """The list of sessions, newest first, searched and narrowed, a page at a time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Opening a session, its members, and saving what people type without losing a word."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stored SSH keys: taking one in, opening it for a connection, taking it away, changing what seals it."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from dataclasses import dataclass, field

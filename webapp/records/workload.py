@@ -1,7 +1,5 @@
 """A session's workload: its numbers within bounds, and measured points taken over as observed ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which two states step 8 compares, what was carried out between them, and what that gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts import ReadingKind

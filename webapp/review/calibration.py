@@ -1,7 +1,5 @@
 """The scores that closed decisions left in the log, over all sessions a person may see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

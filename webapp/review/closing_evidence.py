@@ -4,8 +4,6 @@
 (DECISIONS.md, record 54). What nobody compared ends as “not verified”.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

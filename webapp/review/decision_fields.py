@@ -4,8 +4,6 @@ Model, versions, differences, MADR, bundle, API, search, page and form read it, 
 text is added: CONTRIBUTING.md, "Adding a text field to a decision".
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields

@@ -1,7 +1,5 @@
 """What a decision record holds: the options as they stood, and the evidence by its hash."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

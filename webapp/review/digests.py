@@ -1,7 +1,5 @@
 """Makes the digest of a session: what of it can be searched and compared with others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What is disputed, as far as it bears on a record."""
 
-from __future__ import annotations
-
 from webapp.review.models import Decision
 from webapp.review.threads import Thread, threads_of
 

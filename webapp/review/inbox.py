@@ -1,7 +1,5 @@
 """What waits for one person: their word on proposals, what was said of theirs, what they are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

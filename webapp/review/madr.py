@@ -1,7 +1,5 @@
 """A decision record as MADR Markdown (https://adr.github.io/madr/)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Comments on anything of a session, and decision records."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from django.conf import settings

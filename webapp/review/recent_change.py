@@ -1,7 +1,5 @@
 """What became of a record lately, for somebody whose page of it is old."""
 
-from __future__ import annotations
-
 from webapp.presenting.times import time_ago
 from webapp.records.models import Event
 from webapp.review.models import Decision

@@ -1,7 +1,5 @@
 """What stands beside the vote: what a reviewer has to know, and what was said of the record so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Seen before: sessions of machines like this one with the same answer, and what came of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The states of a session that can be compared: after each change, and after each piece of evidence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

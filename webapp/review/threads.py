@@ -1,7 +1,5 @@
 """What people say of a session, in threads: each about one thing, answered until it is resolved."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

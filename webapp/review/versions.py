@@ -1,7 +1,5 @@
 """The versions of a record: what was proposed each time, who said what of it, and what changed between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ that nobody else has to carry out is approved when it is proposed. The host's ad
 allows it (DECISIONS.md, record 31); all links together count as one person.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

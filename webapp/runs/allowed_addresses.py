@@ -4,8 +4,6 @@ GPU machines stand in private networks, so those are allowed. The machine that r
 link-local network (a cloud's metadata service among them) are not.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Everything here comes from the benchmarks' own fields, so that a new one offers itself.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

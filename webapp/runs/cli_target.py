@@ -1,7 +1,5 @@
 """ssh:// and local: sources of the command line: how they become an agent, and one run on it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path

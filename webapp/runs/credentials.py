@@ -5,8 +5,6 @@ person on one machine has their own agent and ~/.ssh; as soon as several people 
 the keys of the machine it runs on are the administrators' alone.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import asyncssh

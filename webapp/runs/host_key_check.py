@@ -1,7 +1,5 @@
 """First contact: the next host key on the way to a target that a person has to accept, hop by hop."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every change is one conditional UPDATE, so that a message delivered twice, two w
 that comes back from a long pause cannot both believe that a run is theirs.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

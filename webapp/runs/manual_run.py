@@ -1,7 +1,5 @@
 """How a measurement is made by hand, on a machine that nothing here reaches."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

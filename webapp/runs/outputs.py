@@ -1,7 +1,5 @@
 """Reads the sources of a command into sourced readings, without a database, for `diagnose` and `recognise`."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A phase script for what a command was given: sources, or a session that is stored here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django.core.exceptions import ValidationError

@@ -4,8 +4,6 @@ The database is the truth. A message that gets lost, or that a broker out of rea
 again from the database by the reconciler, so nothing here raises for a broker's sake.
 """
 
-from __future__ import annotations
-
 import logging
 import ssl
 from uuid import UUID

@@ -1,8 +1,6 @@
 """What was measured: once a run has ended, and while it lasts. A new kind of result is one line in MEASURED, and one
 where the pages choose its template."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Opens the founding case as a session, stage by stage, labelled as reconstructed."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 

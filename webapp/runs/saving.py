@@ -1,7 +1,5 @@
 """`--save`: stores what a command read as a session, through the same intake as a paste."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import connection
 

@@ -1,8 +1,6 @@
 """Whose run is next: sessions take turns, so that fifty runs of one do not keep another's waiting, and a
 machine does one run of a kind at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from uuid import UUID
 

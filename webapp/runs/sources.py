@@ -1,7 +1,5 @@
 """Where a command gets outputs from: ssh://, local:, files and folders, a sample, standard input."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 import tomllib

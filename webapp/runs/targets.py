@@ -1,7 +1,5 @@
 """Machines of a session: the fields of one that is reached by SSH, and adding it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

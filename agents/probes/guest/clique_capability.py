@@ -5,8 +5,6 @@ Beyond the first 64 bytes the kernel shows config space to CAP_SYS_ADMIN alone (
 is no answer and proves no absence.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.gpu import BARS, CLIQUE_CAPABILITY, PCI_GPUS, Bar, Clique, PciGpu
 from agents.parsing import lspci, lspci_caps

@@ -4,8 +4,6 @@ It reads marks of the runtimes: /.dockerenv (Docker), /run/.containerenv (Podman
 `container=` (LXC, systemd-nspawn), cgroup paths, the Kubernetes variables.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import CONTAINER

@@ -4,8 +4,6 @@ docker-ps(1), docker-exec(1), podman's too. The probe asks a container whose ima
 whose name holds only characters that container runtimes allow. It writes nothing there.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import PYTHON_WITH_TORCH

@@ -4,8 +4,6 @@ GPU address regions must fit into the physical address bits: QEMU's default CPU 
 or /proc/cpuinfo's "address sizes".
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.platform import CPU_MODEL, KVM_VISIBLE, NUMA_NODES, PHYS_BITS, VIRT_KIND, NumaNode
 from agents.parsing import cpuinfo, lscpu

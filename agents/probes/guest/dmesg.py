@@ -5,8 +5,6 @@ journal of this boot is the alternative. A missing line counts only when the log
 because the kernel's buffer drops its oldest lines.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

@@ -3,8 +3,6 @@
 In a QEMU guest the names show the emulated board; the VM's owner can set them freely.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.platform import DMI, MACHINE_TYPE, PRODUCT_UUID, VIRT_KIND, MachineType
 from agents.parsing import dmi

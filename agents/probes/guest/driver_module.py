@@ -3,8 +3,6 @@
 /proc/driver/nvidia/version, modinfo(8), dkms(8), lsmod(8). Blackwell GPUs need the open modules.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import DRIVER_MODULE
 from agents.parsing import driver_module
 from agents.probe import Command, Output, Probe, Readings, Signature

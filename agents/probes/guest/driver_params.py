@@ -4,8 +4,6 @@
 module's options; /sys/module/nvidia/parameters shows it empty even when it is set.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import DRIVER_PARAMS
 from agents.parsing import driver_module
 from agents.probe import Command, Output, Probe, Readings, Signature

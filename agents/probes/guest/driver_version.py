@@ -5,8 +5,6 @@ loaded module's version, and modinfo(8) that of a module that is not loaded. The
 driver can run, not the toolkit's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ docker inspect(1), podman-inspect(1). A private IPC namespace has a /dev/shm of 
 too little for many NCCL ranks. Secrets in the environment stay on the machine.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import ENGINE_CONTAINERS
 from agents.parsing import containers
 from agents.probe import Command, Output, Probe, Readings, Signature

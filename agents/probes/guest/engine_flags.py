@@ -4,8 +4,6 @@ SGLang and vLLM servers by their command line (ps(1), or /proc/PID/cmdline where
 their logs answer too. The target already replaces API keys and tokens.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import ENGINE
 from agents.parsing import engine
 from agents.probe import Command, Output, Probe, Readings, Signature

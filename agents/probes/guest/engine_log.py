@@ -4,8 +4,6 @@ The logs of vLLM and SGLang containers, or the log named in PEERPATH_ENGINE_LOG.
 all-reduce; on a machine without peer access that is the first sign.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.facts import Reading

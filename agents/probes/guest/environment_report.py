@@ -4,8 +4,6 @@ One report answers many questions: versions, GPUs, driver, processor, topology. 
 for it. A report loads torch, so the target makes one only on demand.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

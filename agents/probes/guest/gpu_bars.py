@@ -5,8 +5,6 @@ include/linux/ioport.h). NVIDIA GPUs have three memory regions: registers, frame
 for instance memory; a 64-bit region takes two lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (-L). A MIG line below a GPU means th
 mode has no peer access.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_COUNT_SMI, GPUS
 from agents.parsing import smi_list
 from agents.parsing.smi_value import no_devices

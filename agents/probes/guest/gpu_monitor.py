@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (dmon), three samples; pasted `dcgmi 
 whether the engine was serving. `sm` is the time in which any kernel ran, not the busy part of the chip.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import TELEMETRY
 from agents.parsing import gpu_monitor
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (pmon). Inside a container nvidia-smi
 empty list does not prove an idle GPU.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_PROCESSES
 from agents.parsing import gpu_monitor
 from agents.probe import Command, Output, Probe, Readings, Signature

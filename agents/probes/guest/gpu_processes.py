@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (--help-query-compute-apps). Inside a
 may be empty while a GPU is in use.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.gpu import GPU_PROCESSES, GpuProcess

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (-q). Only this output has the virtua
 and the Fabric section, whose CliqueId is unrelated to the GPUDirect clique.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.gpu import FABRIC, GPU_COUNT_SMI, GPUS, Fabric
 from agents.facts.platform import CUDA_VERSION, DRIVER_VERSION

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (--help-query-gpu). Old drivers refus
 shorter list and the plain list of names follow. A listed GPU that the driver cannot reach is lost and does not count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from agents.facts import Reading

@@ -1,7 +1,5 @@
 """The running kernel's command line: /proc/cmdline, or the line in which the kernel log repeats it."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """The memory of this machine: MemTotal of /proc/meminfo (proc(5)), or `free` with units."""
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import MEMORY_MIB

@@ -3,8 +3,6 @@
 modprobe.d(5). It takes effect at the next load; guest.driver_params shows the values of the loaded driver.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import MODULE_CONFIG
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.module_files import BELONGS, SH, STARTS, TYPED, read_config

@@ -5,8 +5,6 @@
 its start; later changes are only in its log.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

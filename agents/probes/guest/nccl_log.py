@@ -5,8 +5,6 @@ The engine's own log with NCCL_DEBUG=INFO
 creates a communicator, so a log that starts later shows none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ their VMs, replace NCCL's own detection (NCCL 2.28, src/graph/topo.cc). In a VM 
 flat.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import NCCL_TOPOLOGY
 from agents.parsing import nccl_topology
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -4,8 +4,6 @@
 no affinity). NUMA matters only with more than one node.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.gpu import GPU_NUMA, GpuNuma
 from agents.facts.platform import NUMA_NODES, NumaNode

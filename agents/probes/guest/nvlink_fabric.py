@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (nvlink -s; -q, Fabric). On NVSwitch 
 fabric state "Completed"; a GPU without NVLink prints nothing.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

@@ -4,8 +4,6 @@ lspci(8), or sysfs where lspci is missing. More GPUs than nvidia-smi lists means
 emulated board: 8086:1237 i440FX, 8086:29c0 Q35 (QEMU hw/pci-host/i440fx.c, q35.c).
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_COUNT_PCI, PCI_GPUS, PciGpu
 from agents.facts.platform import MACHINE_TYPE
 from agents.parsing import lspci, sysfs_pci

@@ -4,8 +4,6 @@ In a VM the tree is the hypervisor's: it never shows where a GPU physically is. 
 also reads a pasted `lspci -t`.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.host import GUEST_PCI_TREE, PciNode
 from agents.facts.platform import MACHINE_TYPE, MachineType

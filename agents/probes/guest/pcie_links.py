@@ -5,8 +5,6 @@ port above it (QEMU pcie-root-port: 16 GT/s x32) is no link at all and is left o
 "Unknown" and width 0 or 63: then the link is unknown. An idle GPU lowers its speed.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import PCIE_LINKS
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.link_reading import SIGNATURE, SYSFS, read_links

@@ -3,8 +3,6 @@
 Only root can read /sys/class/dmi/id/product_uuid (Linux, drivers/firmware/dmi-id.c).
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import PRODUCT_UUID
 from agents.parsing import dmi
 from agents.probe import Command, Output, Probe, Readings, Signature

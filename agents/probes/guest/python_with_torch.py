@@ -5,8 +5,6 @@ the running engines' interpreters, then the usual places. It never runs a progra
 because the caller may be root.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import PYTHON_WITH_TORCH

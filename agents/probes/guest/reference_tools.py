@@ -4,8 +4,6 @@ They can run beside our own measurements. The probe looks in PATH and where peop
 program that another user can change, because the caller may be root.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import REFERENCE_TOOLS

@@ -3,8 +3,6 @@
 df(1). A container's default is 64 MiB (Docker, --shm-size), too small for many NCCL ranks.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.platform import SHM, SharedMemory

@@ -5,8 +5,6 @@ The probe reads package metadata, which imports nothing and touches no GPU; past
 guest.environment_report reads whole reports. An engine's log shows the NCCL that it loads.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import SOFTWARE
 from agents.parsing import software
 from agents.probe import Command, Output, Probe, Readings, Signature

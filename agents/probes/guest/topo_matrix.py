@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (topo -m). In a guest the types descr
 nothing about the GPUs' real places. NUMA N/A: the device reports no node, as usual in a VM.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p a). Over PCIe they are oft
 that is no fault.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_ATOMICS
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature

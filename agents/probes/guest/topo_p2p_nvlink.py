@@ -3,8 +3,6 @@
 https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p n). The answer is driver policy, not a test.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_NVLINK
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p p).
 NS beside OK for reads is normal where NVLink carries them.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_PCIE
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature

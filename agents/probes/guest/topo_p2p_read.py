@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p r). The answer is driver p
 for reads and writes at once ("rw"): one matrix then answers for both.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_READ
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature

@@ -4,8 +4,6 @@ https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p w). The answer is driver p
 and writes.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_WRITE
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature

@@ -6,8 +6,6 @@ Xen's /sys/hypervisor and DMI. NVIDIA's driver only reads CPUID (open kernel mod
 hidden KVM changes its answers about peers.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
 from agents.parsing import virt_signs

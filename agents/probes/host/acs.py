@@ -4,8 +4,6 @@
 downstream port causes the detour; a root port without a switch causes none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

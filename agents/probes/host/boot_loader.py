@@ -3,8 +3,6 @@
 proxmox-boot-tool(8) exits 2 where it manages nothing; efibootmgr(8); LoaderInfo, an EFI variable.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import BOOT_LOADER, BootLoader
 from agents.parsing import boot_loader
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -4,8 +4,6 @@
 counts; host.boot_loader shows which. host.kernel_cmdline reads the running one.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

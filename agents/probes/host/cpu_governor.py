@@ -4,8 +4,6 @@
 no scaling driver is loaded: Linux cannot set the clock, and the output does not show what sets it.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

@@ -4,8 +4,6 @@ Kernel log (Linux drivers/iommu), /sys/class/iommu and /sys/kernel/iommu_groups:
 an IOMMU is on. The default domain is for the host's own devices; VFIO makes domains of its own.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

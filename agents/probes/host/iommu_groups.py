@@ -4,8 +4,6 @@
 groups all live in one container.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import IOMMU_GROUPS
 from agents.parsing import iommu_groups
 from agents.probe import Command, Output, Probe, Readings, Signature

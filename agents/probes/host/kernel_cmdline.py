@@ -4,8 +4,6 @@
 the running kernel may have another one.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 The collector's probes read only these lines (host.iommu, host.vfio); people paste everything.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading, ReadingKind
 from agents.facts.host import HELD_REGIONS, HOST_IOMMU, HeldRegion
 from agents.facts.platform import Iommu

@@ -4,8 +4,6 @@
 about peer access.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import LXC
 from agents.parsing import lxc_config
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -4,8 +4,6 @@ modprobe.d(5); Linux drivers/vfio (ids, disable_idle_d3, allow_unsafe_interrupts
 on Proxmox only after update-initramfs.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import HOST_MODULE_CONFIG
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.module_files import BELONGS, SH, STARTS, TYPED, read_config

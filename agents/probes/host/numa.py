@@ -3,8 +3,6 @@
 numactl(8), lscpu(1), /sys/devices/system/node.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import HOST_NUMA_NODES
 from agents.parsing import lscpu, numa
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -3,8 +3,6 @@
 lspci(8) -nnk, or sysfs. A VM cannot get a GPU that another driver holds.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts.gpu import HOST_PCI_GPUS

@@ -4,8 +4,6 @@
 takes the first free one.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import PCI_MAPPINGS
 from agents.parsing import pci_mappings
 from agents.probe import Command, Output, Probe, Readings, Signature

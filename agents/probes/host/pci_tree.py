@@ -4,8 +4,6 @@
 GPU idles, so the output also shows its maximum.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import Reading

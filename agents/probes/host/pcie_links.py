@@ -4,8 +4,6 @@ lspci -vv (LnkCap, LnkSta), as root, or sysfs. A device that vfio-pci holds with
 2.5 GT/s; its lanes stay.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import HOST_PCIE_LINKS
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.link_reading import SIGNATURE, SYSFS, read_links

@@ -4,8 +4,6 @@ DMI names from /sys/class/dmi/id or dmidecode(8), lscpu(1) in any language, and 
 packages in /sys/devices/system/cpu.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.host import PLATFORM, Platform

@@ -1,7 +1,5 @@
 """The Proxmox VE version: pveversion(1). Its major number shows the kernel and QEMU generation."""
 
-from __future__ import annotations
-
 from agents.facts.host import PVE_VERSION
 from agents.parsing import pveversion
 from agents.probe import Command, Output, Probe, Readings, Signature

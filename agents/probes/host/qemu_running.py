@@ -3,8 +3,6 @@
 /proc/PID/cmdline. The host masks values that may be secret.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.vm import QEMU_COMMANDS, QemuCommand
 from agents.parsing import qemu_command

@@ -5,8 +5,6 @@ type1 can map them, iommufd only by dma-buf. Proxmox keeps QEMU's messages in th
 under the name QEMU.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading
 from agents.facts.host import HELD_REGIONS, VFIO_BACKEND, VFIO_ERRORS, HeldRegion, VfioBackend, VfioError
 from agents.parsing import host_dmesg, libvirt

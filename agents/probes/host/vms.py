@@ -4,8 +4,6 @@
 the files. Descriptions, passwords and keys stay on the host.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts import Reading

@@ -4,8 +4,6 @@
 parser reads the administrator's paste; no probe runs in ESXi's shell.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import VMX
 from agents.parsing import vmx
 from agents.probe import Command, Output, Probe, Readings, Signature

@@ -1,7 +1,5 @@
 """What people say of a session and of things in it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Decision records: drafted, proposed, judged by others, carried out, closed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal

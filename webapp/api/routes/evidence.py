@@ -1,7 +1,5 @@
 """Evidence: what came in, and giving more."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from itertools import islice

@@ -1,7 +1,5 @@
 """Stored SSH keys: who has which, storing one, removing one. A key never comes back."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

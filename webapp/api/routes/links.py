@@ -1,7 +1,5 @@
 """Links for the host's admin, who has no account."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID

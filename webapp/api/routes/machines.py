@@ -1,7 +1,5 @@
 """The machines of a session, and the host keys people accept for them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What leaves a session as a file: the report, and the bundle that opens elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What a machine can be asked, by the ids that runs and lines name."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from ninja import Router
 from pydantic import BaseModel

@@ -1,7 +1,5 @@
 """What the evidence carries: the diagnosis, and what else the reasoning says."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

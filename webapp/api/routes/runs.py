@@ -1,7 +1,5 @@
 """Runs: probes and benchmarks on a machine, their state, and their output while it comes."""
 
-from __future__ import annotations
-
 import codecs
 from datetime import datetime
 from uuid import UUID

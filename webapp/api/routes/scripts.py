@@ -1,7 +1,5 @@
 """Scripts for machines that nobody here reaches, and the plan they belong to."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Sessions, who is in them, and their log."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Webhooks: programs that are told what happens, in one session or in all."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

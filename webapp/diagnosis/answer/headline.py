@@ -1,7 +1,5 @@
 """The answer: which supported hypothesis comes first, the one sentence, and the two sentences under it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from agents.facts.bench import PROFILE

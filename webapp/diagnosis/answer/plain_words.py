@@ -3,8 +3,6 @@
 It says only what the diagnosis holds: figures with their basis, what is not known as not known.
 """
 
-from __future__ import annotations
-
 import math
 
 from webapp.diagnosis.answer.headline import top_verdict

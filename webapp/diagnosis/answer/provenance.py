@@ -1,7 +1,5 @@
 """ "Why do you say that?": the rule behind an item, and the source it goes back to."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Mapping

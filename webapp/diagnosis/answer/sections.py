@@ -1,7 +1,5 @@
 """One diagnosis on a page for an engineer: every statement with its evidence, then what is open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The pivot: which evidence changed which verdict, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The figures that a person typed and the arithmetic rests on, in words: no output holds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM

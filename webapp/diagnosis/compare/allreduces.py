@@ -1,7 +1,5 @@
 """Did all-reduces get faster: the same question as for copies, of what was timed in a CUDA graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from agents.facts.bench import AllReduceResult, AllReduceRow, Timing

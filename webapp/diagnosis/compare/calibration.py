@@ -1,7 +1,5 @@
 """How far Peerpath's own predictions can be believed: how many of those that were decided held."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ programs say of themselves counts first (DECISIONS.md, record 16), then what the
 Something that was not recorded on both sides is unknown, and never taken for the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

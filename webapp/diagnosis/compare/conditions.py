@@ -3,8 +3,6 @@
 Every function returns one text or figure of a side, or None when it is unknown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Did copies get faster: what two sets of runs can tell, and what they exclude."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ where runs were taken in turns. All sizes are asked together by Holm's method, s
 different in at most one comparison of twenty, however many sizes there are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

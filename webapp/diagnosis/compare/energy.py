@@ -4,8 +4,6 @@ Our own load alone measures both: it counts tokens while it asks what all GPUs o
 asked here is asked apart from the times, all rungs together, by the same rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 verified has to show at least these.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

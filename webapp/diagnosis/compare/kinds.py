@@ -1,7 +1,5 @@
 """The kinds of measurement that are compared before and after, each by its own rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Did the P2P status change, and was that predicted: the driver's answers before and after a change."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

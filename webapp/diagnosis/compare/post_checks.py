@@ -6,8 +6,6 @@ silently. Only bytes checked by their owner and a collective with checked values
 Source: NVIDIA/nccl issue 2335.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

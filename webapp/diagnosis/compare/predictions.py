@@ -4,8 +4,6 @@ A throughput prediction is a range of factors. It held when all of what the meas
 and missed when none of it does; a margin of 5 % either way is of no use to anyone and counts as inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

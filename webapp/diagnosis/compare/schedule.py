@@ -5,8 +5,6 @@ costs a restart, each arm is measured in one block, and the first comes back at 
 by is drift (Box, Hunter and Hunter 2005, chapter 3: block what you can, and check the rest).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Did serving get faster: the time per output token at each number of requests at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from agents.facts.bench import ServingRow

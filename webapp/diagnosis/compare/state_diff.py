@@ -1,7 +1,5 @@
 """The differences between two snapshots of a machine, part by part, and their relevance for P2P."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

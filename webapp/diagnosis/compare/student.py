@@ -3,8 +3,6 @@
 Sources: Abramowitz and Stegun 1964, 26.7.3 and 26.7.4; Holm 1979, Scandinavian Journal of Statistics 6.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

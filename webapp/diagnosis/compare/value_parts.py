@@ -1,7 +1,5 @@
 """A fact's value as named parts, so that two values can be compared part by part."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """One state of a machine against another: for each kind of measurement first the gate, then the effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Contradictions between what was read, measured and said; one file a rule, found by a walk."""
 
-from __future__ import annotations
-
 from webapp.diagnosis.case import Case, Contradiction
 from webapp.diagnosis.catalogue import declarations, listed
 from webapp.diagnosis.rule import Rule

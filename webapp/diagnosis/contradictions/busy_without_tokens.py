@@ -5,8 +5,6 @@
 Source: NVML, nvmlUtilization_t; public measurements of decode, 300 W of 600 W a card.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.gpu import GPUS, Gpu

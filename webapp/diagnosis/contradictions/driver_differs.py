@@ -5,8 +5,6 @@ One kernel module drives all GPUs of a machine.
 Source: NVIDIA driver README.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.gpu import GPUS

@@ -5,8 +5,6 @@ A goal that P2P alone does not reach contradicts nothing: that is a finding.
 Source: Amdahl's law, 1967.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

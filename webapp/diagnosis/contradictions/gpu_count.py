@@ -5,8 +5,6 @@
 Source: nvidia-smi manual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI

@@ -5,8 +5,6 @@ Each hostpciN line passes one device.
 Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI

@@ -5,8 +5,6 @@ Serving engines hold back about a tenth: by default vLLM uses 0.9 of the memory,
 Source: vLLM, --gpu-memory-utilization; SGLang, --mem-fraction-static.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

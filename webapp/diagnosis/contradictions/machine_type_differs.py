@@ -5,8 +5,6 @@ Changes to a running VM are pending until it is stopped and started.
 Source: Proxmox qemu-server 9.2.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.platform import MACHINE_TYPE, MachineType

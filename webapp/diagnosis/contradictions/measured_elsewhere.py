@@ -5,8 +5,6 @@ The programs write the names that torch gives the GPUs, and the driver lists the
 Source: nvidia-smi manual, query-gpu name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from webapp.diagnosis.case import Case

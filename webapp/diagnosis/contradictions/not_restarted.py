@@ -5,8 +5,6 @@ A reboot inside the guest applies no pending change.
 Source: Proxmox qemu-server 9.2.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.gpu import CLIQUE_CAPABILITY

@@ -3,8 +3,6 @@
 Source: nvidia-smi manual, topo -m and topo -p2p n.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY, P2pCode

@@ -6,8 +6,6 @@ what the next start uses.
 Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

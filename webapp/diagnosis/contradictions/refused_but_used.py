@@ -5,8 +5,6 @@ NCCL takes P2P only where NVML answers OK for reads and writes.
 Source: NCCL 2.30.7, src/graph/paths.cc.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.nccl import NCCL_TRANSPORTS

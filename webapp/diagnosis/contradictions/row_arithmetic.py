@@ -5,8 +5,6 @@ The rate is the bytes ÷ the time, in KB or KiB, whichever the row itself fits.
 Source: IEC 80000-13, decimal and binary prefixes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts import ReadingKind

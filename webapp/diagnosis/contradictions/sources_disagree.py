@@ -5,8 +5,6 @@ What does not change between two boots reads the same twice. An epoch is the tim
 Source: a rule of Peerpath's own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations

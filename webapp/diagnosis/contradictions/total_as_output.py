@@ -5,8 +5,6 @@ The engines' own benchmarks print both rates.
 Source: vLLM benchmark_serving; SGLang bench_serving.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ Proxmox sets the guest's UUID from the `smbios1` line of the VM.
 Source: SMBIOS 3.7, system UUID; Proxmox qemu-server 9.2.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.platform import PRODUCT_UUID

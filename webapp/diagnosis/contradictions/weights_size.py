@@ -5,8 +5,6 @@ Parameters × bits ÷ 8 is the least that weights can take.
 Source: arithmetic of parameters and bits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Statements from facts that people get wrong or need to hear; each is triggered by what was read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

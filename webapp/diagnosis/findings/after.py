@@ -3,8 +3,6 @@
 Source: the outputs before and after, compared; Linux PCI core, BAR assignment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: Proxmox qemu-server 9.2.6, PCI.pm; PCI Express rates; copies timed on two H200, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyPath, CopyRow
 from agents.facts.gpu import GPU_NUMA, GPUS

@@ -3,8 +3,6 @@
 Source: Linux vfio_iommu_type1 and drivers/pci/p2pdma.c; Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_TREE, PLATFORM
 from agents.facts.vm import VM_HOSTPCI, VM_ID
 from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM

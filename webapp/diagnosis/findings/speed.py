@@ -3,8 +3,6 @@
 Source: NVML, nvmlUtilization_t; the bound.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from agents.facts.workload import GOAL, OBSERVED, Observed
 from webapp.diagnosis.case import Bound, Case, Finding

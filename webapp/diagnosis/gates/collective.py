@@ -5,8 +5,6 @@ NCCL writes the transports it took to its log, and nccl-tests check the values w
 Source: NVIDIA/nccl-tests, README.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from agents.facts import ReadingKind

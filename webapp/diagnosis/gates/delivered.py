@@ -5,8 +5,6 @@ A check by the GPU that writes is blind to a mapping that mirrors its own memory
 Source: NVIDIA/nccl issue 2335.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.bench import DELIVERY

@@ -5,8 +5,6 @@ NVML names the codes; what causes each stands in the driver's own source.
 Source: NVML, nvmlGpuP2PStatus_t; NVIDIA open kernel modules 595.45.04, p2p_caps.c.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from agents.facts.bench import PAIR_MATRICES

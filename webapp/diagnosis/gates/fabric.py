@@ -3,8 +3,6 @@
 Source: Linux drivers/pci/p2pdma.c; NVIDIA Fabric Manager user guide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts import ReadingKind

@@ -6,8 +6,6 @@ Source: QEMU hw/vfio/pci-quirks.c, x-nv-gpudirect-clique; NVIDIA open kernel mod
 and p2p_caps.c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ mappings; iommufd rejects them without dma-buf export.
 Source: QEMU hw/vfio/listener.c.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts import ReadingKind

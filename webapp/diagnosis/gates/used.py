@@ -3,8 +3,6 @@
 Source: NCCL 2.30.7, src/transport.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
 from agents.facts.workload import PARALLELISM

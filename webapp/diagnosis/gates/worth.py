@@ -6,8 +6,6 @@ the other, which for three runs each happens by chance in 1 of 20 cases a side.
 Source: exact rank-sum test, three runs against three (Wilcoxon, 1945).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.facts import Fact, ReadingKind

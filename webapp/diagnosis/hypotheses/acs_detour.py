@@ -5,8 +5,6 @@ Without a shared switch there is nothing to turn in, and ACS costs nothing.
 Source: PCI Express base specification, Access Control Services.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from agents.facts.host import ACS, GPU_PATHS

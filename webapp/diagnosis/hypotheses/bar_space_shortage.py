@@ -6,8 +6,6 @@ physical address bits. QEMU's default CPU types have 40 bits, 1 TiB.
 Source: QEMU target/i386.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts import ReadingKind

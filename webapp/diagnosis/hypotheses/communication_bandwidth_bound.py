@@ -6,8 +6,6 @@ is smaller refutes it.
 Source: NVIDIA/nccl-tests, PERFORMANCE.md, for the volume of a ring; copies timed on two H200, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind

@@ -5,8 +5,6 @@ A profile's NCCL time decides, but NCCL kernels also spin while they wait for a 
 Source: NCCL 2.30.7, src/graph/tuning.cc, for the steps of a ring; Megatron-LM, Shoeybi et al. 2019.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind

@@ -6,8 +6,6 @@ with a step that grows with the tokens in it.
 Source: NVML, nvmlUtilization_t.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.bench import PROFILE

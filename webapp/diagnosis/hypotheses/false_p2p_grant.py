@@ -6,8 +6,6 @@ it cannot be kept. GeForce cards in a VM were seen to report OK, full bandwidth,
 Source: QEMU hw/vfio/pci-quirks.c; QEMU hw/vfio/listener.c; NVIDIA/nccl issue 2335.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind

@@ -5,8 +5,6 @@ Xid 79: the GPU has fallen off the bus. Revision ff: its config space reads ones
 Source: NVIDIA Xid catalogue.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS, Gpu, PciGpu
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.case import Case, Verdict, VerdictKind

@@ -3,8 +3,6 @@
 Source: NVML, nvmlUtilization_t; public reports of RTX PRO 6000 machines, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, SERVING
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED

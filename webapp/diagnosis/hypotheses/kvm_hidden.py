@@ -6,8 +6,6 @@ signature.
 Source: Proxmox qemu-server 9.2.6; NVIDIA open kernel modules 595.45.04, hypervisor.c.
 """
 
-from __future__ import annotations
-
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN

@@ -5,8 +5,6 @@ Flags: SGLang `--disable-cuda-graph` and vLLM `--enforce-eager` launch every ker
 Source: SGLang and vLLM server arguments; CUDA programming guide, CUDA graphs.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import PROFILE
 from agents.facts.kernels import LAUNCH, Figures, Work
 from agents.facts.nccl import ENGINE

@@ -3,8 +3,6 @@
 Source: roofline model, Williams et al. 2009; public bandwidths of the GPUs.
 """
 
-from __future__ import annotations
-
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim

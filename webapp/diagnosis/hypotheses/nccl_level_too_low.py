@@ -6,8 +6,6 @@ further. The old numbers mean 3 PHB, 4 and 5 SYS; NCCL_P2P_DISABLE=1 is the lowe
 Source: NCCL 2.30.7, src/graph/paths.cc.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind

@@ -6,8 +6,6 @@
 Source: NCCL 2.30.7, src/transport/shm.cc.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.platform import SHM
 from webapp.diagnosis.case import Case, Verdict, VerdictKind

@@ -6,8 +6,6 @@ near one. A VM over two sockets without virtual NUMA hides them.
 Source: NCCL 2.30.7, src/graph/topo.cc.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_NUMA
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import TOPOLOGY

@@ -5,8 +5,6 @@ The state stands in the Fabric section of `nvidia-smi -q`.
 Source: nvidia-smi manual, Fabric; NVIDIA Fabric Manager user guide.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.gpu import FABRIC, GPUS, NVLINKS, Gpu

@@ -6,8 +6,6 @@ pair. MIG, mixed chips, vGPU and confidential mode give NS too and are excluded 
 Source: NVIDIA open kernel modules 595.45.04, p2p_caps.c.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE

@@ -6,8 +6,6 @@ an I/O hub, a registry key, an unknown chipset, a clique that is there and does 
 Source: NVIDIA open kernel modules 595.45.04, p2p_caps.c and ctrl0000system.h.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind

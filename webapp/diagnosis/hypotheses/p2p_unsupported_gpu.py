@@ -6,8 +6,6 @@ public outputs of `topo -p2p` show OK. Other models stay open.
 Source: NVIDIA open kernel modules 595.45.04; public outputs of `topo -p2p`, up to 2026.
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.gpu import GPUS

@@ -7,8 +7,6 @@ too, the emulated ports' are not.
 Source: nvidia-smi manual, PCIe.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts.bench import TELEMETRY

@@ -6,8 +6,6 @@ slowdowns do.
 Source: nvidia-smi manual, power limits and slowdown temperatures; NVML, clocks event reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from agents.facts.bench import TELEMETRY

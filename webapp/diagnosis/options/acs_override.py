@@ -5,8 +5,6 @@ It splits IOMMU groups and never merges them.
 Source: Proxmox kernel 7.0, patch 0004.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import HOST_CMDLINE, IOMMU_GROUPS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

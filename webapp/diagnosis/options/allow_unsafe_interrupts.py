@@ -5,8 +5,6 @@ A guest could then inject interrupts into the host.
 Source: Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import HOST_CMDLINE, HOST_IOMMU
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

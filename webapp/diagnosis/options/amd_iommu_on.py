@@ -5,8 +5,6 @@ The kernel prints `AMD-Vi: Unknown option - 'on'` and goes on.
 Source: Linux drivers/iommu/amd/init.c, parse_amd_iommu_options.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import HOST_CMDLINE, HOST_IOMMU
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

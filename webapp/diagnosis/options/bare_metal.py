@@ -3,8 +3,6 @@
 Source: public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MAY_CHANGE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

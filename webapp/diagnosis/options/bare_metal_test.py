@@ -5,8 +5,6 @@ Decides the ladder's first gate; nothing is installed and the VM's disk is not t
 Source: CUDA samples p2pBandwidthLatencyTest, with values read back by the destination.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import PLATFORM
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm, seen

@@ -5,8 +5,6 @@ A mapping that names a group is checked at every start of a VM.
 Source: Proxmox pve-guest-common, Mapping/PCI.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import PCI_MAPPINGS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

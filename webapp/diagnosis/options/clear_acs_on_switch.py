@@ -5,8 +5,6 @@ By `setpci` on the switch's downstream ports, or by the kernel's option pci=disa
 Source: PCI Express base specification, ACS; Linux kernel parameters.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because

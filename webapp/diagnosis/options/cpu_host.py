@@ -5,8 +5,6 @@ Proxmox's own models expose 40 physical address bits, 1 TiB; `host` passes the p
 Source: Proxmox qemu-server 9.2.6, CPUConfig.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts import ReadingKind
 from agents.facts.platform import PHYS_BITS
 from agents.facts.vm import VM_CPU

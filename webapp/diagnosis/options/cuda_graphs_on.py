@@ -3,8 +3,6 @@
 Source: SGLang and vLLM server arguments, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import ENGINE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

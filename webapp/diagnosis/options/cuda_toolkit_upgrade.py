@@ -3,8 +3,6 @@
 Source: NVIDIA CUDA compatibility guide.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import CUDA_VERSION
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because

@@ -3,8 +3,6 @@
 Source: NVIDIA MIG user guide.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

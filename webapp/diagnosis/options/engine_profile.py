@@ -5,8 +5,6 @@ SGLang and vLLM write a torch profiler trace of a running server on POST /start_
 Source: SGLang and vLLM, POST /start_profile, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import PROFILE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim

@@ -3,8 +3,6 @@
 Source: SGLang and vLLM documentation of expert parallel, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.workload import MODEL, PARALLELISM
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

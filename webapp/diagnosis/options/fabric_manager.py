@@ -3,8 +3,6 @@
 Source: NVIDIA Fabric Manager user guide.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import FABRIC
 from agents.facts.p2p import TOPOLOGY, P2pCode
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

@@ -3,8 +3,6 @@
 Source: PCI Express base specification, link status.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from agents.facts.host import GPU_PATHS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

@@ -6,8 +6,6 @@ promise hangs or corrupts data, so gates 4 to 7 follow, and a way back.
 Source: QEMU hw/vfio/pci-quirks.c; NVIDIA open kernel modules 595.45, p2p_caps.c.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, DELIVERY, PROFILE
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend

@@ -3,8 +3,6 @@
 Source: Linux kernel documentation, admin-guide/pm: cpufreq, intel_pstate and amd-pstate.
 """
 
-from __future__ import annotations
-
 from agents.facts import Reading, ReadingKind
 from agents.facts.host import CPU_GOVERNOR, CpuGovernor
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

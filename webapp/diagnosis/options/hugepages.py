@@ -3,8 +3,6 @@
 Source: Proxmox VE administration guide, hugepages.
 """
 
-from __future__ import annotations
-
 from agents.facts.vm import VM_HUGEPAGES
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm, seen

@@ -3,8 +3,6 @@
 Source: Proxmox VE administration guide, PCI passthrough.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import HOST_IOMMU, PLATFORM
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

@@ -5,8 +5,6 @@ A device given to a VM sits in a domain of its own, with pt as without.
 Source: Linux drivers/iommu/iommu.c, default domain; Linux drivers/vfio/vfio_iommu_type1.c.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import HOST_CMDLINE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because

@@ -6,8 +6,6 @@ physical address bits, then the window, then `pci=realloc`.
 Source: EDK2 PlatformInitLib, MemDetect.c; QEMU, pci-hole64-size.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import PHYS_BITS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict

@@ -3,8 +3,6 @@
 Source: SGLang and vLLM server arguments, 2026.
 """
 
-from __future__ import annotations
-
 from webapp.diagnosis.case import Actor, Advice, Case, Restart
 from webapp.diagnosis.option import Option, by_share
 

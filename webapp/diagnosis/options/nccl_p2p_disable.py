@@ -3,8 +3,6 @@
 Source: NCCL 2.30 environment variables.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

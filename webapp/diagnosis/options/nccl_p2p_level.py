@@ -5,8 +5,6 @@ The default is PXB; on AMD with at most two GPUs SYS.
 Source: NCCL 2.30, src/graph.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

@@ -5,8 +5,6 @@ All are read when a communicator is made, so each try needs fresh processes, and
 Source: NCCL 2.30 environment variables.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Actor, Advice, Bound, Case, OptionStatus, Restart

@@ -3,8 +3,6 @@
 Source: NVIDIA open kernel modules 595.45, nvidia-peermem.
 """
 
-from __future__ import annotations
-
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because
 

@@ -5,8 +5,6 @@ A workaround: with too few address bits it only changes which GPUs go without.
 Source: Linux kernel parameters, pci=realloc.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import KERNEL_CMDLINE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

@@ -6,8 +6,6 @@ there since 2014.
 Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import MachineType
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm

@@ -6,8 +6,6 @@ Source: NVIDIA open kernel modules 595.45, p2p_caps.c; systemd, network interfac
 9.2.6, PCI.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts.platform import MachineType
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

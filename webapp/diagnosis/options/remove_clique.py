@@ -3,8 +3,6 @@
 Source: QEMU hw/vfio/pci-quirks.c.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.vm import VM_CLIQUE

@@ -3,8 +3,6 @@
 Source: Leviathan et al. 2023.
 """
 
-from __future__ import annotations
-
 from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen

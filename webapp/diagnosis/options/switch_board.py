@@ -3,8 +3,6 @@
 Source: rtx6kpro measurements of RTX PRO 6000, 2026.
 """
 
-from __future__ import annotations
-
 from agents.facts.host import GPU_PATHS
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because

@@ -5,8 +5,6 @@ At concurrency 1 the stages run one after the other: each GPU reads twice as muc
 Source: Megatron-LM, Narayanan et al. 2021.
 """
 
-from __future__ import annotations
-
 from agents.facts.bench import COPY
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, PARALLELISM

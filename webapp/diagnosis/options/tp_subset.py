@@ -5,8 +5,6 @@ The engines hold back about a tenth of the memory for context and buffers.
 Source: vLLM, --gpu-memory-utilization; SGLang, --mem-fraction-static.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, PARALLELISM
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart

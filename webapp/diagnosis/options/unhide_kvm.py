@@ -5,8 +5,6 @@
 Source: Proxmox qemu-server 9.2.6, PCI.pm and CPUConfig.pm.
 """
 
-from __future__ import annotations
-
 from agents.facts.vm import VM_CPU_HIDDEN, VM_HOSTPCI
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm, seen

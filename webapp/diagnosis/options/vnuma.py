@@ -5,8 +5,6 @@ Proxmox: numa: 1 with numaN lines that name hostnodes.
 Source: Proxmox VE administration guide, NUMA.
 """
 
-from __future__ import annotations
-
 from agents.facts.gpu import GPU_NUMA
 from agents.facts.host import PLATFORM
 from agents.facts.platform import NUMA_NODES

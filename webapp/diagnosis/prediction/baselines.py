@@ -1,7 +1,5 @@
 """Each measured figure beside what a healthy machine of this kind reaches."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Source: Amdahl's law (1967) over the parts of one decode step; two all-reduces a
 all-reduces by percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

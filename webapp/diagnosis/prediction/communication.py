@@ -6,8 +6,6 @@ the number of GPUs. One that was measured counts from the low end of its 95 % in
 Source: Megatron-LM, Shoeybi et al. 2019; percentile bootstrap, Efron and Tibshirani 1993, chapter 13.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.bench import ALLREDUCE, COPY

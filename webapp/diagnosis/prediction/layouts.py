@@ -4,8 +4,6 @@ Source: Megatron-LM (Narayanan et al. 2021) for tensor and pipeline parallel; SG
 documentation of expert parallel and DP attention, 2026.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism

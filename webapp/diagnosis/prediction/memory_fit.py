@@ -1,7 +1,5 @@
 """Whether weights, cache and a reserve fit the GPUs of a layout."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.gpu import GPUS

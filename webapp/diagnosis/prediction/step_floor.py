@@ -5,8 +5,6 @@ Reads of the KV cache come on top and are left out, so it stays a floor.
 Source: roofline model, Williams et al. 2009; public GPU specifications; streams reach about 0.9 of the peak.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

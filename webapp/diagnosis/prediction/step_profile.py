@@ -4,8 +4,6 @@ Kernels of the collectives also spin while they wait for a slower GPU (NCCL 2.30
 their time is the most that communication takes, and not the least.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

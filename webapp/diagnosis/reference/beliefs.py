@@ -4,8 +4,6 @@ Each is recognised by regular expressions (case ignored) in the operator's words
 line, a VM configuration ("key: value" lines) or NCCL variables ("NAME=value" lines).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 DRIVER = "NVIDIA open kernel modules 595.45.04, p2p_caps.c"

@@ -3,8 +3,6 @@
 Sources are named at each value; all were read in November 2026.
 """
 
-from __future__ import annotations
-
 Range = tuple[float, float]
 
 # Copies between two GPUs without peer access go through host memory. On PCIe Gen5 x16 public

@@ -4,8 +4,6 @@ Measured on public machines or on those of machines.py. What nobody has publishe
 no range here: "no baseline known" is an answer. All sources were read in November 2026.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from webapp.diagnosis.reference.curves import P2P_GEN5_X16_RANGE, STAGED_GEN5_X16_RANGE, Range, link_share

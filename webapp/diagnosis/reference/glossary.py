@@ -1,7 +1,5 @@
 """Terms, one word a concept, the same on every screen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

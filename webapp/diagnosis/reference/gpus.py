@@ -4,8 +4,6 @@ Where sources differ the higher bandwidth stands, so that a floor of time stays 
 Edition 1597 or 1792 GB/s, B200 7.7 or 8 TB/s. The RTX 3080 is the common one with 10 GB.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The raw outputs of two H200 are among the tests (tests/agents/payloads/two_h200*
 figures to them. Other machines' figures are published ones and stand in expectations.py and curves.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from webapp.diagnosis.reference.curves import Range

@@ -4,8 +4,6 @@ A link leads to the work, not to the sentence: releases move their headings. A w
 named in plain text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 MANUALS: Mapping[str, str] = {

@@ -2,8 +2,6 @@
 2026). Bytes depend on the quantisation served, so the operator gives them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 BF16 = 2

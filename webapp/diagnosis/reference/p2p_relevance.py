@@ -5,8 +5,6 @@ Rules are tried in order; the first whose fact and name match answers. Sources: 
 9.2.6, Linux drivers/iommu and vfio_iommu_type1, NCCL 2.30 src/graph; read in 2026.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

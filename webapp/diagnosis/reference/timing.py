@@ -5,8 +5,6 @@ Medians of 12 KiB in µs. Copies: agents/payloads/copy, of which the raw lines a
 torch.distributed's on the same machine, by NCCL's own settings, measured earlier in 2026.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from webapp.diagnosis.reference.curves import Range

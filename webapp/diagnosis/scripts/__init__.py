@@ -4,8 +4,6 @@
 the top, the rest are constant files (`sh/`).
 """
 
-from __future__ import annotations
-
 from webapp.diagnosis.scripts.host_instructions import host_instructions
 from webapp.diagnosis.scripts.model import Do, PhaseScript, ScriptError
 from webapp.diagnosis.scripts.outside_proxmox import Instruction, clique_instructions

@@ -4,8 +4,6 @@
 for an entry of one function (qemu-server 9.2.6, PCI.pm; QEMU hw/vfio/pci-quirks.c: ids 0 to 15).
 """
 
-from __future__ import annotations
-
 import re
 
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PLATFORM, PciMapping

@@ -4,8 +4,6 @@ NCCL reads its variables once, when a communicator is made (NCCL 2.30 environmen
 change restarts the engine. Only settings that an option recommends are written.
 """
 
-from __future__ import annotations
-
 from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.workload import PARALLELISM

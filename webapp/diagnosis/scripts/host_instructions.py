@@ -7,8 +7,6 @@ Sources: proxmox-boot-tool(8); GRUB manual, GRUB_CMDLINE_LINUX_DEFAULT; Linux ke
 hugepages=; qm.conf(5), hugepages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

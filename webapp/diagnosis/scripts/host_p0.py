@@ -1,7 +1,5 @@
 """P0 on a Proxmox host: what the later phases may have to go back to, kept in /root/peerpath."""
 
-from __future__ import annotations
-
 from webapp.diagnosis.scripts.model import Do, Plan
 from webapp.diagnosis.scripts.vm_state import VmState
 

@@ -4,8 +4,6 @@ One VM stop and start. What the options call unsafe, blocked or without effect i
 own reason (webapp.diagnosis.options).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

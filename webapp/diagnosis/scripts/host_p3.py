@@ -4,8 +4,6 @@
 9.2.6, PCI.pm). It changes nothing about P2P.
 """
 
-from __future__ import annotations
-
 from webapp.diagnosis.case import Restart
 from webapp.diagnosis.scripts.cliques import gpu_slots
 from webapp.diagnosis.scripts.model import Change, Plan, ScriptError

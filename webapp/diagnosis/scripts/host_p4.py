@@ -3,8 +3,6 @@
 Syntax: qm.conf(5), numa[n]. What the phase asks of the host itself is in host_instructions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

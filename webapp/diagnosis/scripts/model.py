@@ -1,7 +1,5 @@
 """A phase script and the plan that it is made from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

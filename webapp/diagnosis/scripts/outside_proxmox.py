@@ -4,8 +4,6 @@ Read and reviewed November 2026. The same warning goes with all of them: a cliqu
 4 to 7 of the ladder decide whether it is kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.vm import VM_ID, VMS

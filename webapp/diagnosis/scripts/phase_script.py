@@ -1,7 +1,5 @@
 """Makes the script of one phase for one machine, from the facts at hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Types: qm.conf(5) and PVE::QemuServer::PCI (qemu-server 9.2.6). A value that doe
 refuses the script; nothing is escaped into shape.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

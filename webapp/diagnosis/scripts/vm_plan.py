@@ -1,7 +1,5 @@
 """From changes of a VM's configuration to the plan of a script."""
 
-from __future__ import annotations
-
 from webapp.diagnosis.case import Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.scripts.model import Change, Plan

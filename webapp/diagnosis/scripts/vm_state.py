@@ -1,7 +1,5 @@
 """The VM as the session knows it: what a host script is made for and refuses to differ from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A plan as sh: values quoted once at the top, then constant files, and main on the last line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

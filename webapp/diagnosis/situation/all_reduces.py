@@ -3,8 +3,6 @@
 Source: percentile bootstrap, Efron and Tibshirani 1993, chapter 13.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.bench import ALLREDUCE, AllReduceResult, AllReduceRow, Timing

@@ -1,7 +1,5 @@
 """The time of one copy between two GPUs against its size, from what was measured here."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass

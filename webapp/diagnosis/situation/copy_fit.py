@@ -5,8 +5,6 @@ squares of the *relative* deviations are smallest: microseconds of the largest c
 otherwise.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

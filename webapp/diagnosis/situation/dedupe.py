@@ -4,8 +4,6 @@ By its figures, because the same output comes with another prompt, or once more 
 that agree in every figure to the last printed digit count as one, too: that errs towards “cannot tell”.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any

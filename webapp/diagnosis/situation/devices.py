@@ -8,8 +8,6 @@ buses in that order, and nvidia-smi lists by address.
 Source: Proxmox qemu-server, PCI.pm (address maps, print_pcie_root_port) and pve-q35-4.0.cfg, 2026-11.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Source: NVIDIA open kernel modules 595.45, nv.c: the driver takes no GPU whose r
 BAR1 got no address.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agents.facts.bench import SERVING

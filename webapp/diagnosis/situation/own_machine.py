@@ -3,8 +3,6 @@
 Figures of other cards are another machine's: they are shown, and decide nothing here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any

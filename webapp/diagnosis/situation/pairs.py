@@ -1,7 +1,5 @@
 """Which GPU pairs there are, and which of them are joined by NVLink."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

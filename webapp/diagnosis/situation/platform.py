@@ -1,7 +1,5 @@
 """What the diagnosed machine runs on (a KVM guest, another hypervisor's guest, bare metal), and whose GPUs it has."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from agents.facts.gpu import GPU_COUNT_SMI, GPUS, PCI_GPUS

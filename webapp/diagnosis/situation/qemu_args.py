@@ -5,8 +5,6 @@ Syntax: QEMU's `-set device.ID.PROPERTY=VALUE`, `-global DRIVER.PROPERTY=VALUE`,
 (Proxmox qemu-server 9.2.6, Tools.pm split_args).
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

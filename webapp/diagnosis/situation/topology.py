@@ -1,7 +1,5 @@
 """The host's tree beside the guest's, matched device by device as far as evidence goes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

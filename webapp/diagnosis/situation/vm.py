@@ -4,8 +4,6 @@ A guest is matched by `smbios1 uuid` = DMI product UUID; else by the operator's 
 one VM can be meant. When several can, nothing is derived and `vm.id` says which ones to ask about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Defaults are Proxmox's (qemu-server 9.2.6): no `machine` line means i440FX, no `
 `numa` line none, no `cpu` line kvm64. A default is only assumed when the whole configuration was read.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.facts import Fact, Reading

@@ -1,7 +1,5 @@
 """Every script that was handed to somebody, as it was handed, and who downloaded it."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

@@ -1,7 +1,5 @@
 """“Your account”: password, e-mail, and the tokens that act as this person."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.contrib import messages

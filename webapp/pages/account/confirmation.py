@@ -1,7 +1,5 @@
 """An act that is final or stops others' work needs a confirmation: the person types the name of its object."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import HttpRequest
 

@@ -1,7 +1,5 @@
 """Forms for people."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page shows a person's passkeys with the second factor; the person adds one with the password, or removes one."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, cast
 

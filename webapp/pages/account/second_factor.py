@@ -1,7 +1,5 @@
 """Signing in with a code, and turning the second factor on and off."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import cast

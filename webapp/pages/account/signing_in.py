@@ -1,7 +1,5 @@
 """Steps of signing in that the password page and the code page share."""
 
-from __future__ import annotations
-
 import time
 
 from django.http import HttpRequest, HttpResponseRedirect

@@ -1,7 +1,5 @@
 """Addresses."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages.account import account, passkeys, second_factor, views

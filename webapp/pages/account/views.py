@@ -1,7 +1,5 @@
 """Signing in and out, first visits, and who has an account."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from django.conf import settings

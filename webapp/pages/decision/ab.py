@@ -1,7 +1,5 @@
 """An A/B of one option on one measurement: the plan, the next run, and what the runs say so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode

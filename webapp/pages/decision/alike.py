@@ -1,7 +1,5 @@
 """Earlier sessions that are like this one."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe

@@ -1,7 +1,5 @@
 """Exports a session as one file, and opens a file from elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import messages

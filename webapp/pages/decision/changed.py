@@ -1,7 +1,5 @@
 """The differences between any two states of the machine, and which of them can matter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse

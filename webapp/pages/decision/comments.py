@@ -1,7 +1,5 @@
 """People comment on a session or a part of it, and read the comments."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

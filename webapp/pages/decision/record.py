@@ -1,7 +1,5 @@
 """A decision record: its page, its steps from proposal to outcome, its export, and the list of all records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

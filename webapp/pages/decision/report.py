@@ -1,7 +1,5 @@
 """The report of a session as a file."""
 
-from __future__ import annotations
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 

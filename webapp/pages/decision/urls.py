@@ -1,7 +1,5 @@
 """Addresses of comments, decisions and their verification."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages.decision import ab, alike, bundles, calibration, changed, comments, decide, record, report, verify

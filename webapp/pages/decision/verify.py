@@ -1,7 +1,5 @@
 """Step 8: the same measurements before and after a change; “cannot tell” is a possible answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A person assigns lines of an evidence to a reader or a machine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """Form for a new machine: by SSH, or this one."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django import forms

@@ -3,8 +3,6 @@
 One box takes a range: "2.9" or "2.9-9" or "2.9 to 9". The form ignores "about", "~" and the like, because they give
 no width."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

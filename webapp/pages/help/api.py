@@ -1,7 +1,5 @@
 """The page about the API, made from the OpenAPI description that webapp.config.urls provides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache

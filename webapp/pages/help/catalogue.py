@@ -1,7 +1,5 @@
 """Lists of the help, read from the registries: probes, benchmarks, rules, options."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

@@ -1,7 +1,5 @@
 """The command line, described by its own parsers."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 from functools import cache

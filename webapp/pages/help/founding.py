@@ -1,7 +1,5 @@
 """The arithmetic of the bound on the founding case, computed by the product's own code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The pages of the help, in order, and the part of them that explains each page of the product."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.urls import reverse

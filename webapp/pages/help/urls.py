@@ -1,7 +1,5 @@
 """Addresses of the help. webapp.config.urls adds help/api."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages.help import views

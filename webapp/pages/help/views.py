@@ -1,7 +1,5 @@
 """The help's pages: each is a template with a context from the code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Only one address holds the token: it stores the link in the browser's session and redirects. The pages themselves
 have addresses without the token, so that no Referer and no log can reveal it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec

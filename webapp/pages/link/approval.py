@@ -1,7 +1,5 @@
 """A person without an account judges a proposal for the host, by a link that may approve."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect

@@ -1,7 +1,5 @@
 """The collector script as a download, for a machine that Peerpath cannot reach."""
 
-from __future__ import annotations
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 

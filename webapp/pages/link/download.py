@@ -1,7 +1,5 @@
 """A script as a download."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 
 from webapp.accounts.models import User

@@ -1,7 +1,5 @@
 """The operator's side of links: make one, follow its steps, revoke it, accept the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The plan: effect, cost and risk of each phase, with its scripts to read and to hand over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

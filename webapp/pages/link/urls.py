@@ -1,7 +1,5 @@
 """Addresses of links, of the scripts for other hands, and of the plan."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages.link import answer, approval, collecting, links, plan

@@ -1,7 +1,5 @@
 """Addresses of the pages about news."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages.notices import views

@@ -1,7 +1,5 @@
 """A person chooses their news, and the webhooks of one session or of all."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

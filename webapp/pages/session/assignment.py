@@ -1,7 +1,5 @@
 """A person assigns lines that the parsers could not place, or that could come from either machine."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """Every act on a session: the page reads, filters and exports the log."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Step 6: the diagnosis from the evidence. Also the session's front door, and the topology."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse

@@ -1,7 +1,5 @@
 """The raw lines of a claim, highlighted in their context: as a page, in a dialog, or a few rows of a long output."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

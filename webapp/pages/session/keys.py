@@ -1,7 +1,5 @@
 """Stored SSH keys: the list, the form to add one, and removal. No page ever shows a key again."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.contrib import messages

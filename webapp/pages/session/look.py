@@ -1,7 +1,5 @@
 """Steps 3 to 5: look at the guest, measure the path, ask the host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """A measurement's program as a file, for a machine that Peerpath cannot reach."""
 
-from __future__ import annotations
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 

@@ -1,7 +1,5 @@
 """Members of a session and their roles."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect

@@ -1,7 +1,5 @@
 """Copies the operating points of a load measurement into the symptom, which the bound uses."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect

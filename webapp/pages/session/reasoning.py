@@ -1,7 +1,5 @@
 """The page to print, beside the diagnosis page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Searches all entries that a person may see: sessions, findings, runs, decisions and the others."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlencode

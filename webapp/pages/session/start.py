@@ -1,7 +1,5 @@
 """The first page after signing in, and its three doors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 

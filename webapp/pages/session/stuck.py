@@ -1,7 +1,5 @@
 """The administrators' page of runs and outputs that do not move by themselves, with acts that help."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 

@@ -1,7 +1,5 @@
 """Step 1: the workload, its speed, and the goal. Step 2: the operator's own hypothesis."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages that add machines and accept their host keys."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Addresses of sessions, their steps, evidence and runs."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from webapp.pages import palette

@@ -1,7 +1,5 @@
 """The feed of what people and runs did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

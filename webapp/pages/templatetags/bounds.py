@@ -1,7 +1,5 @@
 """How a bound is shown: what it gains at most, how each part is known, and which input is missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

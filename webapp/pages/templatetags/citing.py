@@ -1,7 +1,5 @@
 """Claims and readings with links to what they rest on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

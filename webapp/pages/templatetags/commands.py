@@ -1,7 +1,5 @@
 """What to type to run a script on the host."""
 
-from __future__ import annotations
-
 from django import template
 
 from webapp.diagnosis.scripts.model import PhaseScript

@@ -1,7 +1,5 @@
 """What a console shows: output in its colours, and readings a line each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django import template

@@ -1,7 +1,5 @@
 """What the person on the host said, and what is odd about where an output comes from."""
 
-from __future__ import annotations
-
 from django import template
 
 from webapp.handoff.models import Link

@@ -1,7 +1,5 @@
 """Ways into the help: from a page to what explains it, and from one entry to another."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words for what a step is made of."""
 
-from __future__ import annotations
-
 from django import template
 
 register = template.Library()

@@ -1,7 +1,5 @@
 """How results of measurements are shown: the part of a page for each, its figures and its rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

@@ -1,7 +1,5 @@
 """What a page calls a test, a path, who acts and what restarts."""
 
-from __future__ import annotations
-
 from django import template
 
 from webapp.diagnosis import naming, next_test

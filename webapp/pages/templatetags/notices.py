@@ -1,7 +1,5 @@
 """The form for what a person wants to hear, on their account's page."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """What a person may do, as a list of roles names it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django import template

@@ -1,7 +1,5 @@
 """Where a test that is named on a page is made, or its output given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

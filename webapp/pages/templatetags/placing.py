@@ -1,7 +1,5 @@
 """What a person can say of an evidence's lines: where they could not be placed, or could be either's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

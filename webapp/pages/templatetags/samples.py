@@ -1,7 +1,5 @@
 """How the samples of a result spread, in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

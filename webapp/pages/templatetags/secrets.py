@@ -1,7 +1,5 @@
 """Kinds of what is hidden, for people."""
 
-from __future__ import annotations
-
 import re
 
 from django import template

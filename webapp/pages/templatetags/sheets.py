@@ -1,7 +1,5 @@
 """Where a page has its look from."""
 
-from __future__ import annotations
-
 from django import template
 
 from webapp.pages import styles

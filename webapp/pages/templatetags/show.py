@@ -1,7 +1,5 @@
 """How values are shown: ranges, numbers, states, events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """What held back the GPUs while a run measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django import template

@@ -1,7 +1,5 @@
 """Words with their meaning, and sources with where to read them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

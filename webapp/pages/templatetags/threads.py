@@ -1,7 +1,5 @@
 """Threads beside what they are about, and in a list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

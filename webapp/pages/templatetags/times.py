@@ -1,7 +1,5 @@
 """Times as people say them, with the exact one beneath; how long a run may still take."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import datetime

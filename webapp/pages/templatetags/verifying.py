@@ -1,7 +1,5 @@
 """What the pages about before and after show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why something is said: the rule behind it, its source and its inputs."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines that a person assigned to a probe or machine, where the parsers could not."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """Which secret became which token in texts that were redacted before they were stored."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from webapp.records.models.session import DiagnosisSession

@@ -1,7 +1,5 @@
 """One sending of probes or a benchmark to a target, and its raw output as it came."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.conf import settings

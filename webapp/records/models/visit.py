@@ -1,7 +1,5 @@
 """When a person last looked at a session, and up to where."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

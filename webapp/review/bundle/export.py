@@ -1,7 +1,5 @@
 """Writes a session into a bundle; the same session gives the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -11,8 +11,6 @@ are another instance's. Times are ISO 8601. Keys are numbers in order, so that a
 again is the same bytes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, TypedDict
 

@@ -1,7 +1,5 @@
 """What a redacted bundle or report hides, told before it is taken away: counted in what leaves itself."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

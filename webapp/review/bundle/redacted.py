@@ -5,8 +5,6 @@ The outputs are others then, with other hashes, so that names of evidence change
 acts is left out, because its hashes are over what was hidden.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a report says, as plain values, already redacted if it has to be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

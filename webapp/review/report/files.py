@@ -1,7 +1,5 @@
 """The report as a file for programs: Markdown or JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """A report as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from webapp.review.madr import literal

@@ -1,7 +1,5 @@
 """`bench TARGET NAME… [--json]`: runs benchmarks from the command line, without database or broker."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import shlex

@@ -1,7 +1,5 @@
 """`reconcile [--once]`: ends runs whose worker died and sends lost messages again."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """`serve [--host H] [--port N]`: the web application, with its worker inside when there is no Redis."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """Checks the hash chains of all events, or prints a session's events."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """`backup FILE`: a copy of the whole database, while it is in use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

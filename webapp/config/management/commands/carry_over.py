@@ -1,7 +1,5 @@
 """`carry-over`: brings a data folder of the schema before 0.1.0 to this one. Once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError

@@ -1,7 +1,5 @@
 """Compares two benchmark results: comparability, effect, and what effect could have been seen."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NoReturn

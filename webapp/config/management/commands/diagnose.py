@@ -1,7 +1,5 @@
 """Diagnoses a machine, or outputs of one, on the command line."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Prints a one-time link that makes an account."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

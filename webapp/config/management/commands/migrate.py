@@ -1,7 +1,5 @@
 """Django's `migrate`, which leaves a database of the schema before 0.1.0 alone and says what to do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

@@ -1,7 +1,5 @@
 """`purge --older-than DAYS [--session ID]`: takes raw bytes of outputs away and gives their space back."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

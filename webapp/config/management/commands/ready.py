@@ -1,7 +1,5 @@
 """`ready`: whether database, migrations, broker and storage are there; health checks of what has no pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError

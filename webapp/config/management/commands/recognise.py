@@ -1,7 +1,5 @@
 """Says which probe each part of some text answers, one JSON line a part."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`remove SESSION --yes`: takes a whole session away."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """`reread [--session ID]`: applies today's parsers to stored evidence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

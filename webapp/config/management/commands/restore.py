@@ -1,7 +1,5 @@
 """`restore FILE`: puts back what `backup` copied, brings it up to date, and checks every chain of events."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

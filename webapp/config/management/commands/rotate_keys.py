@@ -1,7 +1,5 @@
 """`rotate-keys [--new]`: changes the key that seals stored SSH keys and other secrets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

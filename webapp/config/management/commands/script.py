@@ -1,7 +1,5 @@
 """Prints a script: the read-only collector of one role, or one that applies, verifies or undoes a phase."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Any, NoReturn
 
