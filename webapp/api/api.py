@@ -20,7 +20,6 @@ from webapp.api.routes import (
     comments,
     decisions,
     evidence,
-    keys,
     links,
     machines,
     outgoing,
@@ -146,7 +145,6 @@ api = Api(
 )
 for router in (
     sessions.router,
-    keys.router,
     machines.router,
     probes.router,
     runs.router,

@@ -68,10 +68,10 @@ def test_a_program_is_told_what_is_missing_and_can_end_it_as_not_verified(
     for state in ("verified", "no_effect"):
         refused = hers("POST", f"{one}/close", {"state": state, "outcome": "Faster."})
         assert refused.status_code == 409
-        assert "From before it there is no output of NCCL settings" in refused.json()["detail"]
+        assert "From before it there is no output of All-reduce" in refused.json()["detail"]
     ended = hers("POST", f"{one}/close", {"state": "not_verified", "outcome": "Faster."}).json()
     assert (ended["state"], ended["proof"]["compared"]) == ("not_verified", [])
-    (row,) = hers("GET", "/decisions?state=not_verified").json()["items"]
+    (row,) = hers("GET", f"{at}/decisions?state=not_verified").json()["items"]
     assert (row["state"], row["without_comparison"]) == ("not_verified", False)
 
 

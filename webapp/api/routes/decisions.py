@@ -188,17 +188,6 @@ def _moved(decision: Decision, act: Callable[[], None]) -> HttpResponse:
     return _answered(decision)
 
 
-@router.get("/decisions", auth=READ, response=Page[Summary])
-def list_all_decisions(request: HttpRequest, query: Query[WhichRecords]) -> Page[Summary]:
-    """The decisions of every session you may see, the newest first."""
-    visible = DiagnosisSession.objects.visible_to(user_of(request))
-    rows = Decision.objects.filter(session__in=visible.values("pk"))
-    rows = decisions_matching(rows, q=query.q.strip(), state=query.state or "")
-    rows = rows.select_related("proposed_by").defer("options", "pins", "context")
-    records, following = page(rows, query, by="id")
-    return Page[Summary](items=[_summary(one) for one in records], next=following)
-
-
 @router.get(D, auth=READ, response=Page[Summary])
 def list_decisions(request: HttpRequest, session_id: UUID, query: Query[WhichRecords]) -> Page[Summary]:
     """The session's records, the newest first."""

@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from ninja import File, Path, Query, Router, Status, UploadedFile
+from ninja import File, Query, Router, UploadedFile
 from pydantic import BaseModel, Field
 
 from agents.samples import load
-from webapp.accounts.models import ApiToken, Role, User
+from webapp.accounts.models import ApiToken, Role
 from webapp.api.auth import READ, WRITE
 from webapp.api.declared import declared, filled
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
@@ -23,15 +22,7 @@ from webapp.records.event_log import broken, filtered
 from webapp.records.models import DiagnosisSession
 from webapp.records.session_fields import SessionFields
 from webapp.records.session_search import Criteria, sessions_matching
-from webapp.records.sessions import (
-    EditedMeanwhileError,
-    LastOperatorError,
-    member_add,
-    member_remove,
-    quorum_set,
-    session_open,
-    session_save,
-)
+from webapp.records.sessions import EditedMeanwhileError, session_open, session_save
 from webapp.records.workload import NO_USABLE_POINT, observed_points_save, workload_check
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.importing import LARGEST_BYTES, open_bundle
@@ -89,13 +80,6 @@ class Measured(Sent):
     evidence: str = Field(min_length=1, max_length=100)
 
 
-class Quorum(Sent):
-    """How many other people have to approve what somebody else carries out; 0: nobody, and the log says
-    who decided so."""
-
-    quorum: int = Field(ge=0, le=9)
-
-
 class NewSession(Sent):
     title: str = Field("A machine that is slower than expected", min_length=1, max_length=200)
     symptom: str = Field("", max_length=20_000)
@@ -115,15 +99,6 @@ class Change(Sent):
     first_hypothesis: str | None = Field(None, max_length=80)
     own_words: str | None = Field(None, max_length=20_000)
     vmid: int | None = Field(None, ge=1, le=999_999_999)
-
-
-class Member(BaseModel):
-    username: str
-    role: str
-
-
-class NewRole(Sent):
-    role: Literal["viewer", "reviewer", "operator"]
 
 
 class LogEntry(BaseModel):
@@ -259,54 +234,6 @@ def _usable(workload: dict[str, Any]) -> None:
         workload_check(workload)
     except (ValueError, TypeError) as error:
         raise RefusedError(422, f"The workload cannot be used: {error}") from error
-
-
-@router.get(S + "/members", auth=READ, response=list[Member])
-def list_members(request: HttpRequest, session_id: UUID) -> list[Member]:
-    """Everyone in it, and as what."""
-    rows = session_of(request, session_id).sessionmember_set.select_related("user")
-    members = rows.order_by("user__username")
-    return [Member(username=one.user.username, role=one.role) for one in members]
-
-
-@router.put(S + "/members/{username}", auth=WRITE, response=Member)
-def set_member(request: HttpRequest, session_id: UUID, username: Path[str], sent: NewRole) -> Member:
-    """Adds a person, or changes their role."""
-    session = session_of(request, session_id, Role.OPERATOR)
-    user = _person(username)
-    try:
-        member_add(session, user=user, added_by=user_of(request), role=sent.role)
-    except LastOperatorError as error:
-        raise RefusedError(409, str(error)) from error
-    return Member(username=user.username, role=sent.role)
-
-
-@router.delete(S + "/members/{username}", auth=WRITE, response={204: None})
-def remove_member(request: HttpRequest, session_id: UUID, username: Path[str]) -> Status[None]:
-    """The person does not see the session any more."""
-    session = session_of(request, session_id, Role.OPERATOR)
-    try:
-        member_remove(session, user=_person(username), removed_by=user_of(request))
-    except LastOperatorError as error:
-        raise RefusedError(409, str(error)) from error
-    return Status(204, None)
-
-
-@router.put(S + "/quorum", auth=WRITE, response=Session)
-def set_quorum(request: HttpRequest, session_id: UUID, sent: Quorum) -> HttpResponse:
-    """Says how many others approve a change on the host, from now on; for its opener and administrators."""
-    session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
-    if not (user.is_staff or user == session.owner):
-        raise PermissionDenied(f"{session.owner.username} or an administrator sets this.")
-    quorum_set(session, quorum=sent.quorum, user=user)
-    return _answered(request, session)
-
-
-def _person(name: str) -> User:
-    user = User.objects.filter(username__iexact=name[:150], is_active=True).first()
-    if user is None:
-        raise RefusedError(404, "Nobody here has that name. An administrator can invite people.")
-    return user
 
 
 @router.get(S + "/events", auth=READ, response=Page[LogEntry])

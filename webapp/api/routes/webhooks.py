@@ -15,7 +15,7 @@ from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.request_context import Sent, administrator, session_of, user_of
+from webapp.api.request_context import Sent, session_of, user_of
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, Webhook
@@ -91,36 +91,6 @@ def _messages(session: DiagnosisSession | None, query: Asked) -> Page[Message]:
 def _message(delivery: Delivery) -> Message:
     keys = {"webhook": delivery.webhook_id, "session": delivery.event.session_id}
     return filled(Message, delivery, state=str(delivery.state), **keys)
-
-
-@router.get("/webhooks", auth=READ, response=list[Hook])
-def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
-    """Webhooks that are told of every session, at most 20; for administrators."""
-    administrator(request)
-    return [_hook(hook, whole=True) for hook in webhooks_of(None)]
-
-
-@router.post("/webhooks", auth=WRITE, response={201: NewHook})
-@remembered(without="secret")
-def add_instance_webhook(request: HttpRequest, sent: Telling) -> Status[NewHook]:
-    """Adds one that is told of every session; for administrators. Its address is looked up first."""
-    administrator(request)
-    return Status(201, _added(request, None, sent))
-
-
-@router.delete("/webhooks/{uuid:webhook_id}", auth=WRITE, response={204: None})
-def remove_instance_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
-    """Nothing is sent there any more, and its secret is forgotten; for administrators."""
-    user = administrator(request)
-    webhook_remove(get_object_or_404(Webhook, pk=webhook_id, session=None), by=user)
-    return Status(204, None)
-
-
-@router.get("/webhooks/messages", auth=READ, response=Page[Message])
-def list_instance_messages(request: HttpRequest, query: Query[Asked]) -> Page[Message]:
-    """What was sent to the webhooks of all sessions, the newest first; for administrators."""
-    administrator(request)
-    return _messages(None, query)
 
 
 @router.get(W, auth=READ, response=list[Hook])
