@@ -2,9 +2,9 @@
 # to run; it needs no rights and no writable files but /data and /tmp.
 FROM python:3.13-slim-bookworm AS build
 RUN python -m venv /opt/peerpath
-COPY requirements.txt requirements-s3.txt /tmp/
+COPY requirements.txt /tmp/
 RUN /opt/peerpath/bin/pip install --no-cache-dir --disable-pip-version-check \
-    -r /tmp/requirements.txt -r /tmp/requirements-s3.txt
+    -r /tmp/requirements.txt
 
 FROM python:3.13-slim-bookworm
 # A group of that number too: without one Celery takes it for root's.

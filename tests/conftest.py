@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import port_for
 import pytest
@@ -19,13 +19,11 @@ from hypothesis import HealthCheck
 from hypothesis import settings as drawn_examples
 
 from tests.corpus import NO_CORPUS
+from tests.evidence_store import EvidenceStore
 from webapp.accounts.models import User
 from webapp.config import addresses
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import session_open
-
-if TYPE_CHECKING:
-    from tests.bucket import Bucket
 
 # How long an example takes tells how busy the machine is: no deadline, and no complaint of slow drawing.
 # In CI the examples are those of the code alone, so that a red run means the change; elsewhere they are new ones.
@@ -127,12 +125,8 @@ def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+def store(settings: Any, tmp_path: Path) -> EvidenceStore:
     """Where evidence lies for this test; it can be stopped and started."""
-    from tests.bucket import KEYS, running_bucket
-
-    with running_bucket() as running:
-        for name, value in KEYS.items():
-            monkeypatch.setenv(name, value)
-        settings.STORAGES = settings.STORAGES | addresses.storage(running.url)
-        yield running
+    made = EvidenceStore(tmp_path / "evidence-store")
+    settings.STORAGES = settings.STORAGES | addresses.storage(made.url)
+    return made

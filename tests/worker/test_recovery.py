@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from tests.bucket import Bucket
+from tests.evidence_store import EvidenceStore
 from webapp.accounts.models import User
 from webapp.records.models import Event, OutputChunk, Run, RunState, Target
 from webapp.runs import lifecycle
@@ -20,11 +20,11 @@ QUICK, MATRIX = "guest.kernel_cmdline", "guest.topo_p2p_read"
 pytestmark = pytest.mark.service
 
 
-def test_a_run_goes_on_while_the_bucket_is_away_and_is_read_when_it_is_back(
-    here: Target, admin: User, bucket: Bucket, tools: Callable[[str, str], Path]
+def test_a_run_goes_on_while_the_storage_is_away_and_is_read_when_it_is_back(
+    here: Target, admin: User, store: EvidenceStore, tools: Callable[[str, str], Path]
 ) -> None:
     tools("nvidia-smi", "printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'")
-    bucket.stop()
+    store.stop()
     run = lifecycle.queue_probes(here.session, here, admin, [QUICK, MATRIX])
     tasks.run(str(run.pk))
     run.refresh_from_db()
@@ -35,7 +35,7 @@ def test_a_run_goes_on_while_the_bucket_is_away_and_is_read_when_it_is_back(
 
     # Long after its end, too.
     Run.objects.filter(pk=run.pk).update(ended_at=timezone.now() - timedelta(days=3))
-    bucket.start()
+    store.start()
     reconciler.reconcile_once()
     run.refresh_from_db()
     assert {evidence.reader for evidence in run.evidence.all()} == {QUICK, MATRIX}
@@ -47,21 +47,21 @@ def test_a_run_goes_on_while_the_bucket_is_away_and_is_read_when_it_is_back(
     assert Event.first_broken(here.session) is None
 
 
-def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(here: Target, admin: User, bucket: Bucket) -> None:
-    bucket.stop()
+def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(here: Target, admin: User, store: EvidenceStore) -> None:
+    store.stop()
     run = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     tasks.run(str(run.pk))
     last = run.chunks.last()
     assert last is not None
     whole = bytes(last.body)
     OutputChunk.objects.filter(pk=last.pk).update(body=whole[: whole.rindex(b"\n| ") + 5])
-    bucket.start()
+    store.start()
     reconciler.reconcile_once()
     assert run.evidence.get(reader=QUICK).meta["truncated"] is True
 
 
-def test_what_was_purged_meanwhile_is_not_called_read(here: Target, admin: User, bucket: Bucket) -> None:
-    bucket.stop()
+def test_what_was_purged_meanwhile_is_not_called_read(here: Target, admin: User, store: EvidenceStore) -> None:
+    store.stop()
     run = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     tasks.run(str(run.pk))
     OutputChunk.objects.filter(run=run).delete()
@@ -72,15 +72,15 @@ def test_what_was_purged_meanwhile_is_not_called_read(here: Target, admin: User,
 
 
 def test_a_measurement_that_the_storage_did_not_take_is_not_called_failed(
-    here: Target, admin: User, bucket: Bucket, tools: Callable[[str, str], Path]
+    here: Target, admin: User, store: EvidenceStore, tools: Callable[[str, str], Path]
 ) -> None:
-    bucket.stop()
+    store.stop()
     run = lifecycle.queue_benchmark(here.session, here, admin, "bench.copy")
     tasks.run(str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.failure) == (RunState.PARTLY, "StorageAway"), run.problem
     assert "measured" not in run.problem
-    bucket.start()
+    store.start()
     reconciler.reconcile_once()
     run.refresh_from_db()
     assert run.evidence.get().raw == b"".join(bytes(c.body) for c in run.chunks.all())

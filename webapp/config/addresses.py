@@ -7,7 +7,6 @@ the address, which may hold a password.
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -17,9 +16,6 @@ _PLACE = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?|[0-9A-Fa-f:.]+")
 URL_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DATABASE_WAIT_S = 5  # for a connection; libpq's own default is the system's, minutes
-# A bucket that says nothing is given up after 15 s, half a lease; botocore's own defaults held a page and a
-# run's worker for 180 s (measured on a server that takes connections and never answers).
-BUCKET_CONNECT_S, BUCKET_SILENT_S, BUCKET_ATTEMPTS = 3, 7, 2
 
 
 def public(url: str) -> str:
@@ -101,44 +97,12 @@ def mail(url: str) -> Mail:
 
 
 def storage(url: str) -> dict[str, Any]:
-    """Django's STORAGES for evidence outside the database: file:///folder, or
-    s3://bucket/prefix?endpoint=https://host&region=name; the keys are boto3's own (AWS_ACCESS_KEY_ID,
-    AWS_SECRET_ACCESS_KEY)."""
+    """Django's STORAGES for evidence outside the database: file:///folder."""
     parts = _split_url(url)
-    if url.lower().startswith("file:///") and parts.path.strip("/") and not parts.query:
-        backend, options = "webapp.records.blob_folder.Folder", {"location": unquote(parts.path)}
-    elif parts.scheme == "s3" and parts.netloc:
-        backend, options = "storages.backends.s3.S3Storage", _bucket(parts)
-    else:
-        raise ValueError("must be file:///folder or s3://bucket/prefix")
-    return {"evidence": {"BACKEND": backend, "OPTIONS": options}}
-
-
-def _bucket(parts: SplitResult) -> dict[str, Any]:
-    if not (find_spec("storages") and find_spec("boto3")):
-        raise ValueError("names a bucket, which needs: pip install -r requirements-s3.txt")
-    from botocore.config import Config  # only there when it is needed
-
-    options = dict(parse_qsl(parts.query))
-    if unknown := options.keys() - {"endpoint", "region"}:
-        raise ValueError(f"has an unknown option: there is no {', '.join(sorted(unknown))}")
-    endpoint = options.get("endpoint")
-    at = _split_url(endpoint or "https://any")
-    if not (at.scheme in {"https", "http"} and at.hostname):
-        raise ValueError("is no bucket: its endpoint must start with https:// or http:// and name a host")
-    return {
-        "bucket_name": parts.netloc,
-        "location": parts.path.strip("/"),
-        "endpoint_url": endpoint,
-        "region_name": options.get("region"),
-        "default_acl": None,  # the bucket's own rules hold
-        "file_overwrite": True,  # a name is the hash of what it names
-        "client_config": Config(
-            connect_timeout=BUCKET_CONNECT_S,
-            read_timeout=BUCKET_SILENT_S,
-            retries={"total_max_attempts": BUCKET_ATTEMPTS},
-        ),
-    }
+    if not (url.lower().startswith("file:///") and parts.path.strip("/")) or parts.query:
+        raise ValueError("must be file:///folder")
+    options = {"location": unquote(parts.path)}
+    return {"evidence": {"BACKEND": "webapp.records.blob_folder.Folder", "OPTIONS": options}}
 
 
 def database(url: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ TEST_PROGRAMS = {
     "docker-compose": "docker-compose",
 }
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
-PINNED = ["requirements.txt", "requirements-s3.txt"]
+PINNED = ["requirements.txt"]
 TESTED = [*PINNED, "requirements-test.txt"]
 TORCH = "torch==2.13.0"
 AUDIT = ["-P", "-m", "pip_audit", "--disable-pip", "--no-deps", "--progress-spinner=off"]

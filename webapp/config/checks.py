@@ -27,10 +27,10 @@ def known_settings(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register
 def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
-    """Better found out now than by the first paste. A bucket is asked when it is used."""
+    """Better found out now than by the first paste."""
     options = settings.STORAGES.get("evidence", {}).get("OPTIONS", {})
     folder = Path(options.get("location", ""))
-    if "location" not in options or "bucket_name" in options:
+    if "location" not in options:
         return []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

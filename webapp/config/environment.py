@@ -114,7 +114,7 @@ class Environment(BaseModel):
         "made on first use",
     )
     evidence_url: Annotated[dict[str, Any], PlainValidator(addresses.storage)] = _setting(
-        {}, "where new evidence lies: `file:///folder`, `s3://bucket/prefix?endpoint=…&region=…`", "the database"
+        {}, "where new evidence lies: `file:///folder`", "the database"
     )
     metrics_token: _Secret = _setting("", "who bears it may read `/metrics`", "this machine alone")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = _setting(

@@ -5,7 +5,6 @@ it likes. Nobody asks anew while a question is open, so that one thread at most 
 """
 
 import os
-import re
 import time
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
@@ -73,8 +72,4 @@ def state() -> str:
 
 
 def _problem_text(cause: BaseException | None) -> str:
-    """Names S3's error code alone: the rest of a server's text may name a bucket or a person."""
-    if isinstance(cause, OSError) and cause.errno:
-        return f"unusable: {os.strerror(cause.errno)}"
-    code = getattr(cause, "response", {}).get("Error", {}).get("Code", "")
-    return f"refused: {code}" if re.fullmatch(r"[A-Za-z]{1,40}", str(code)) else OUT_OF_REACH
+    return f"unusable: {os.strerror(cause.errno)}" if isinstance(cause, OSError) and cause.errno else OUT_OF_REACH

@@ -6,14 +6,12 @@ For a bearer of PEERPATH_METRICS_TOKEN; without one, for programs on this machin
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from secrets import compare_digest
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Min
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -25,12 +23,9 @@ from prometheus_client.registry import Collector
 
 from agents.facts import ReadingKind
 from webapp.operations import evidence_storage
-from webapp.records.diagnoses import session_diagnosis
-from webapp.records.models import DiagnosisSession, Event, Run, RunState, StoredReading
+from webapp.records.models import Run, RunState, StoredReading
 from webapp.records.models.run import ACTIVE
 
-# Verdicts are worked out from facts, not stored: those of so many sessions, where something happened last.
-SESSIONS, LAST_EVENTS = 50, 2000
 _HERE = ("127.0.0.1", "::1")
 
 
@@ -64,7 +59,6 @@ class _FromDatabase(Collector):
         yield from _queue()
         yield from _storage()
         yield _unreadable()
-        yield _verdicts()
 
     def describe(self) -> Iterator[Metric]:
         return iter(())
@@ -114,37 +108,6 @@ def _unreadable() -> Metric:
     return _gauge(
         "peerpath_unreadable_readings", "Answers that no parser could read, by fact.", ("fact",), _by_label(counted)
     )
-
-
-def _verdicts() -> Metric:
-    newest = Event.objects.order_by("-pk").values_list("session_id", flat=True)[:LAST_EVENTS]
-    moments = _moments(list(dict.fromkeys(newest))[:SESSIONS])
-    counted: Counter[tuple[str, ...]] = Counter()
-    for session_id, (event, reading) in moments.items():
-        counted.update(_verdicts_of(session_id, event, reading))
-    return _gauge(
-        "peerpath_verdicts",
-        f"Hypotheses of the {SESSIONS} sessions where something happened last, by verdict.",
-        ("hypothesis", "verdict"),
-        counted,
-    )
-
-
-def _moments(sessions: list[UUID]) -> dict[UUID, tuple[int, int]]:
-    """The last event and the last reading of each: they change whenever its diagnosis could."""
-    events = Event.objects.filter(session__in=sessions).order_by().values_list("session")
-    rows = StoredReading.objects.filter(evidence__session__in=sessions).order_by()
-    readings = dict(rows.values_list("evidence__session").annotate(last=Max("pk")))
-    return {session: (event, readings.get(session, 0)) for session, event in events.annotate(last=Max("number"))}
-
-
-@lru_cache(maxsize=4 * SESSIONS)
-def _verdicts_of(session_id: UUID, event: int, reading: int) -> tuple[tuple[str, str], ...]:
-    session = DiagnosisSession.objects.filter(pk=session_id).first()
-    if session is None:
-        return ()
-    verdicts = session_diagnosis(session).verdicts
-    return tuple((name, verdict.kind.value) for name, verdict in verdicts.items())
 
 
 def _by_label(counts: dict[str, int]) -> dict[tuple[str, ...], int]:

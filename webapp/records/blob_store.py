@@ -14,15 +14,7 @@ from django.core.files.storage import InvalidStorageError, Storage, storages
 
 from webapp.records.long_text import BLOCK_BYTES, in_blocks
 
-try:  # only where evidence lies in a bucket: requirements-s3.txt
-    from botocore.exceptions import BotoCoreError, ClientError
-    from s3transfer.exceptions import RetriesExceededError
-except ImportError:
-    OUT_OF_REACH: tuple[type[Exception], ...] = (OSError, InvalidStorageError)
-else:
-    # The last: connections that break in the middle of what they give.
-    OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError, RetriesExceededError)
-
+OUT_OF_REACH = (OSError, InvalidStorageError)
 STORAGE = "evidence"
 _PROBE = "ready"  # the one name there that is no hash
 _FAST = 1  # zlib's level: a log of 58 MB becomes 13 in a third of a second

@@ -1,14 +1,11 @@
-"""Evidence outside the database: in a folder, and in a bucket of a server that speaks S3."""
+"""Evidence outside the database, in a folder."""
 
 from __future__ import annotations
 
 import io
 import resource
-import threading
 import zipfile
-from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +17,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
-from tests.bucket import KEYS, Bucket
+from tests.evidence_store import EvidenceStore
 from tests.pages import html_of
 from webapp.accounts.models import ApiToken, User
 from webapp.config import addresses
@@ -116,22 +113,22 @@ def test_a_long_output_in_the_database_takes_less_and_is_the_same(
 
 @pytest.mark.service
 @pytest.mark.django_db(transaction=True)
-def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
-    bucket: Bucket, session_of_alice: DiagnosisSession, alice: User, bob: User
+def test_the_folder_holds_the_same_bytes_once_and_a_purge_takes_them(
+    store: EvidenceStore, session_of_alice: DiagnosisSession, alice: User, bob: User
 ) -> None:
     found = taken(session_of_alice, alice)
     other = DiagnosisSession.objects.create(title="another", owner=bob)
     twin = taken(other, bob)
     assert found.raw == twin.raw == CMDLINE
-    assert bucket.names == [f"peerpath/{found.place}"]
+    assert store.names == [found.place]
     assert kept_long(session_of_alice).raw == kept_long(other).raw == LONG
-    assert len(bucket.names) == 3
+    assert len(store.names) == 3
     ago = timezone.now() - timedelta(days=200)
     for session in (session_of_alice, other):
         aged(session, ago)
         call_command("purge", "--older-than", "100")
         kept_for_the_twin = session == session_of_alice
-        assert bool(bucket.names) is kept_for_the_twin
+        assert bool(store.names) is kept_for_the_twin
 
 
 def aged(session: DiagnosisSession, ago: Any) -> None:
@@ -152,7 +149,7 @@ class Counting(FileSystemStorage):
 def test_what_a_machine_says_again_is_fetched_once_for_a_bundle(
     settings: Any, tmp_path: Path, session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    """Measured: 769 outputs of 29 kinds took 60 s of a bucket."""
+    """769 outputs of 29 kinds took 60 s of a slow storage."""
     options = {"location": str(tmp_path)}
     outside = {"BACKEND": f"{Counting.__module__}.Counting", "OPTIONS": options}
     settings.STORAGES = settings.STORAGES | {"evidence": outside}
@@ -229,14 +226,6 @@ def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
     assert "storage" in answer.json()["detail"]
 
 
-@pytest.mark.service
-def test_a_bucket_out_of_reach_is_a_sentence(bucket: Bucket, session_of_alice: DiagnosisSession, alice: User) -> None:
-    found = taken(session_of_alice, alice)
-    bucket.made.objects.all().delete()
-    with pytest.raises(blob_store.LostError, match="does not give"):
-        bool(found.raw)
-
-
 def test_a_write_that_fails_half_way_leaves_nothing_under_the_name(folder: Path) -> None:
     """As on a disk that fills up: the next time that the same is given it is stored whole."""
     given = LONG[: 256 * 1024]
@@ -250,36 +239,3 @@ def test_a_write_that_fails_half_way_leaves_nothing_under_the_name(folder: Path)
     assert [path for path in folder.rglob("*") if path.is_file()] == []
     kept = blob_store.store(given).columns
     assert blob_store.fetch(kept["place"], kept["sha256"]) == given
-
-
-@pytest.fixture
-def breaking_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every answer's connection breaks after a hundred of its bytes."""
-
-    class Breaks(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.send_response(200)
-            for name, value in {"Content-Length": "100000", "ETag": '"1"'}.items():
-                self.send_header(name, value)
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            self.do_HEAD()
-            self.wfile.write(b"x" * 100)
-
-        def log_message(self, *_: object) -> None: ...
-
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    with HTTPServer(("127.0.0.1", 0), Breaks) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        where = f"s3://cases?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
-        settings.STORAGES = settings.STORAGES | addresses.storage(where)
-        yield
-        server.shutdown()
-
-
-@pytest.mark.service
-def test_a_bucket_whose_connections_break_is_a_sentence_too(breaking_bucket: None) -> None:
-    with pytest.raises(blob_store.LostError, match="does not give"):
-        blob_store.fetch("05/05c9", "0" * 64)

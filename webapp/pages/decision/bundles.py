@@ -1,22 +1,17 @@
 """Exports a session as one file, and opens a file from elsewhere."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.pages.shell import acting, on_session
-from webapp.records.blob_store import LostError
 from webapp.records.models import DiagnosisSession
 from webapp.records.redaction import RedactionError, key_of
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.importing import LARGEST_BYTES, READ_WITHIN_S, open_bundle
-from webapp.review.bundle.preview import preview
 from webapp.review.bundle.redacted import shareable
 
 
@@ -35,19 +30,6 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     name = f"peerpath-{str(session.pk)[:8]}{'' if raw else '-redacted'}.zip"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
-
-
-@require_safe
-@on_session
-def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """The values that the files hide: a page, and a part of the summary; ?all=1 includes long outputs."""
-    context: dict[str, Any] = {"nav": "sessions", "session": session}
-    try:
-        context["hidden"] = preview(session, everything=bool(request.GET.get("all")))
-    except (RedactionError, LostError) as error:
-        context["problem"] = str(error)
-    template = "_hidden" if request.headers.get("HX-Request") else "hidden"
-    return TemplateResponse(request, f"decision/{template}.html", context)
 
 
 def _key_file(session: DiagnosisSession) -> HttpResponse:

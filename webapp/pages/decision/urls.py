@@ -11,7 +11,6 @@ urlpatterns = [
     path("sessions/bundle", bundles.open_elsewhere, name="open_bundle"),
     path(S + "report.<str:form>", report.report, name="report"),
     path(S + "bundle", bundles.take_away, name="bundle"),
-    path(S + "hidden", bundles.hidden, name="hidden"),
     path("for-me", comments.for_me, name="for_me"),
     path(S + "discussion", comments.discussion, name="discussion"),
     path(S + "comment", comments.comment, name="comment"),
