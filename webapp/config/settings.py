@@ -97,7 +97,7 @@ TEMPLATES = [
                 "webapp.pages.templatetags.show",
                 "webapp.pages.templatetags.terms",
                 "webapp.pages.templatetags.measured",
-                "webapp.pages.templatetags.citing",
+                "webapp.pages.templatetags.why",
             ],
             "loaders": [
                 ("template_partials.loader.Loader", ["django.template.loaders.filesystem.Loader"])

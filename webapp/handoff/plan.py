@@ -43,11 +43,6 @@ class Phase:
         """To apply it, or once it is applied to verify it and take it back."""
         return any(script.do is not Do.ROLLBACK for script in self.scripts)
 
-    @property
-    def after_the_guests(self) -> bool:
-        """Whether the guest's part of the phase has to be run before this one."""
-        return self.role is View.HOST and ROLES[self.id][:1] == (View.GUEST,)
-
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
@@ -102,12 +97,8 @@ def shared_problem(plan: Iterable[Section]) -> str:
 
 
 def _phase_parts(diagnosis: Diagnosis, name: str, vmid: int | None) -> Iterator[Phase]:
-    roles = ROLES[name] or (View.HOST,)
-    made = {role: _phase(diagnosis, name, vmid, role) for role in roles}
-    for role in roles:
-        if role is View.GUEST and View.HOST in made and not made[View.HOST].may_be_asked:
-            continue  # it prepares or checks what the host's part does
-        yield made[role]
+    for role in ROLES[name] or (View.HOST,):
+        yield _phase(diagnosis, name, vmid, role)
 
 
 def _phase(diagnosis: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:

@@ -1,4 +1,4 @@
-"""Scripts for the guest's own people: NCCL's environment and engine flags, and what the VM's phases need.
+"""The script for the guest's own people: NCCL's environment and engine flags.
 
 NCCL reads its variables once, when a communicator is made (NCCL 2.30 environment variables), so every
 change restarts the engine. Only settings that an option recommends are written.
@@ -14,7 +14,6 @@ from webapp.diagnosis.options.cuda_graphs_on import OFF
 from webapp.diagnosis.scripts.model import Do, Plan, ScriptError
 from webapp.diagnosis.scripts.values import checked
 from webapp.diagnosis.situation.pairs import gpu_count
-from webapp.diagnosis.situation.platform import Platform, outside_kvm
 
 _LOG = {
     "NCCL_DEBUG": "INFO",
@@ -25,28 +24,26 @@ _WHERE = "WHERE: --unit NAME.service | --compose FILE --service NAME | --file ST
 _RISK = "The engine is restarted, and serves nobody meanwhile; if it does not come up, the old settings are put back."
 _NONE = {
     "P0": "In the guest, P0 is evidence alone: what the collector reads. The later scripts each keep what they change.",
+    "P2": "P2 changes the VM from outside. In the guest, rename ~/.cache/vllm/gpu_p2p_access_cache_for_*.json, so that "
+    "vLLM asks the driver again.",
+    "P3": "P3 changes the VM from outside. Before it, fix each network card's name in the guest, by a file "
+    "/etc/systemd/network/10-NAME.link with its MACAddress and Name, and `update-initramfs -u`.",
     "P4": "P4 changes the VM from outside; the guest has nothing to change.",
     "P5": "P5 is other ground: the machine is set up anew, which no script does safely. Its steps stand with "
     "each of its options.",
 }
-_VM_FACTS = ("it is not run as root",)
 
 
 def plan(phase: str, do: Do, result: Diagnosis) -> Plan:
     """Raises ScriptError where the phase has nothing for the guest, or P1 nothing to set."""
-    if phase in _NONE:
+    if phase != "P1":
         raise ScriptError(_NONE[phase])
-    if phase != "P1" and outside_kvm(result.facts) is Platform.BARE_METAL:
-        raise ScriptError(f"The machine is not a VM, so {phase} has nothing for it.")
-    return {"P1": _settings_plan, "P2": _grant_plan, "P3": _name_plan}[phase](do, result)
+    return _settings_plan(do, result)
 
 
-def parts(phase: str, do: Do) -> tuple[str, ...]:
+def parts(do: Do) -> tuple[str, ...]:
     """The files of sh/ that make up a guest script, in order."""
-    if phase == "P1":
-        return ("base", "guest_target", f"guest_{do}")
-    family = "guest_p2" if phase == "P2" else "guest_nic"
-    return ("base", "guest_plain", family, f"{family}_{do}")
+    return ("base", "guest_target", f"guest_{do}")
 
 
 def _settings_plan(do: Do, result: Diagnosis) -> Plan:
@@ -113,37 +110,3 @@ def _flags(facts: Facts) -> list[str]:
     engine = facts.value(ENGINE)
     names = engine.flags if engine else ()
     return sorted({"--" + name for raw in names if (name := raw.lstrip("-")).replace("_", "-") in OFF})
-
-
-def _grant_plan(do: Do, result: Diagnosis) -> Plan:
-    return Plan(
-        title="What the driver grants now, and vLLM's old answers",
-        values={},
-        effects=(
-            "vLLM’s files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it"
-            if do is Do.APPLY
-            else "the files get their old names back",
-        ),
-        reads=("nvidia-smi topo -p2p r and w", "~/.cache/vllm of root and of /home"),
-        refusals=_VM_FACTS,
-        left_out=(
-            "Caches inside containers are not found: remove them with the container. NCCL_P2P_LEVEL is "
-            "written by P1's script.",
-        ),
-        risk="None: vLLM asks again at its next start, which takes it some seconds.",
-    )
-
-
-def _name_plan(do: Do, result: Diagnosis) -> Plan:
-    return Plan(
-        title="Network cards keep their names",
-        values={},
-        effects=(
-            "/etc/systemd/network/10-peerpath-NAME.link for each network card"
-            + ("" if do is Do.APPLY else ": removed"),
-            "the initial RAM disk is made anew (update-initramfs -u)",
-        ),
-        reads=("/sys/class/net: name and hardware address of each card",),
-        refusals=(*_VM_FACTS, "no network card with a device behind it is found"),
-        risk="None now: it counts from the next boot on. Do it before P3 on the host.",
-    )

@@ -40,8 +40,7 @@ def plan(vm: VmState) -> Plan:
         changes=tuple(changes),
         values={"nics": " ".join(_macs(vm))},
         left_out=(
-            "The network name is fixed inside the guest, and before this: by the guest's script of P3, or by "
-            "what this script prints first.",
+            "The network name is fixed inside the guest, and before this: this script prints how.",
             "SeaBIOS or OVMF stays as it is: q35 needs no other firmware.",
         ),
         downtime=Restart.VM,

@@ -107,34 +107,6 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "start QEMU with the old line",
         "QEMU hw/vfio/pci-quirks.c: clique ids 0 to 15, NVIDIA display-class devices alone",
     ),
-    Instruction(
-        "cloud-hypervisor",
-        "cloud-hypervisor",
-        (
-            "add x_nv_gpudirect_clique to each GPU's --device",
-            "with --iommufd the kernel must map peers' memory as dma-buf (Linux 6.19 or newer)",
-            "stop the VM and start it again",
-            _CHECK,
-        ),
-        "--device path=/sys/bus/pci/devices/0000:01:00.0/,x_nv_gpudirect_clique=0",
-        "start it with the old line",
-        "cloud-hypervisor docs/vfio.md; pull request 6235, issue 6305",
-    ),
-    Instruction(
-        "incus",
-        "incus: by QEMU's configuration override",
-        (
-            "`incus config show NAME > NAME.yaml.before`",
-            "newer versions have an option of the gpu device for it (pull request 4001): use that if `incus` knows it",
-            "else override: the section's name is the device's id in the QEMU configuration, "
-            "/run/incus/NAME/qemu.conf (dev-incus_GPU for a device named GPU)",
-            "`incus stop NAME; incus start NAME`",
-            _CHECK,
-        ),
-        'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\nx-nv-gpudirect-clique = "0"\nEND',
-        "incus config unset NAME raw.qemu.conf, or its old value; stop and start",
-        "incus documentation, instance option raw.qemu.conf; driver_qemu_templates.go; issue 3962",
-    ),
 )
 
 

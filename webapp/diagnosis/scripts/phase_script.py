@@ -18,12 +18,12 @@ from webapp.diagnosis.scripts.writing import write
 ROLES: dict[str, tuple[View, ...]] = {
     "P0": (View.HOST,),
     "P1": (View.GUEST,),
-    "P2": (View.HOST, View.GUEST),
-    "P3": (View.GUEST, View.HOST),
+    "P2": (View.HOST,),
+    "P3": (View.HOST,),
     "P4": (View.HOST,),
     "P5": (),
 }
-"""Where each phase has scripts, in the order they are run."""
+"""Where each phase has scripts."""
 
 _NOT_HERE = {
     "P1": "P1 changes nothing on the host. Its script is for the guest.",
@@ -52,7 +52,7 @@ def phase_script(
     if view is View.GUEST:
         known = result.facts.value(VM_ID)
         plan = guest.plan(phase, action, result)
-        return write(plan, phase, action, view, known, guest.parts(phase, action))
+        return write(plan, phase, action, view, known, guest.parts(action))
     if phase in _NOT_HERE:
         raise ScriptError(_NOT_HERE[phase])
     vm = vm_state(result.facts, vmid)

@@ -1,5 +1,6 @@
 """How results of measurements are shown: the part of a page for each, its figures and its rows."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -23,7 +24,9 @@ from webapp.diagnosis.reference.curves import ring_volume
 from webapp.diagnosis.situation import copy_fit
 from webapp.presenting import figures
 from webapp.presenting import measured_figures as drawn
-from webapp.runs.results import ResultPanel
+from webapp.records import reading_codec
+from webapp.records.models import Evidence
+from webapp.runs.results import ResultPanel, held_back
 
 register = template.Library()
 
@@ -125,3 +128,38 @@ def bus_gb_per_s(row: AllReduceRow) -> float | None:
 @register.filter
 def timing(value: str) -> str:
     return {"device": "on the device", "host_sync": "with synchronise", "unknown": "not said"}[value]
+
+
+WORK = {
+    "synchronise": "a wait for nothing",
+    "kernel": "a kernel that does nothing",
+    "operation": "one small torch operation",
+    "graph": "a CUDA graph",
+    "gemm": "product with a layer’s weights",
+    "grouped_gemm": "products with experts’ weights",
+}
+
+
+@register.filter
+def work_words(what: str) -> str:
+    return WORK.get(what, what.replace("_", " "))
+
+
+@register.filter
+def outlying(rows: Iterable[Any]) -> str:
+    """In how many of the rows that were counted a sample is an outlier; "" where none was counted."""
+    counts = [getattr(row, "figures", row).outliers for row in rows]
+    counted = [outliers for outliers in counts if outliers is not None]
+    with_some = sum(outliers > 0 for outliers in counted)
+    return f"Rows with outliers: {with_some} of {len(counted)}." if counted else ""
+
+
+@register.filter
+def slowed_by(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """By the telemetry among a run's outputs; nothing where there is none. Their readings are prefetched."""
+    stored = [r for one in evidence for r in one.readings.all() if r.fact_id == TELEMETRY.id]
+    readings = [
+        reading_codec.decode(reading_codec.Row(r.fact_id, r.kind, r.value, r.detail, r.lines, r.missing))
+        for r in stored
+    ]
+    return held_back(gpu for reading in readings for gpu in reading.value or ())

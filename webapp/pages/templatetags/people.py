@@ -1,10 +1,12 @@
-"""What a person may do, as a list of roles names it."""
+"""What a person may do, as a list of roles names it, and what is new to them."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django import template
 
 from webapp.accounts.models import Role, User
+from webapp.records.models import Event
 
 register = template.Library()
 
@@ -21,3 +23,10 @@ def standing(person: User) -> str:
 def role_names(roles: Iterable[tuple[str, str]]) -> list[str]:
     """Of (value, label), as a sentence names them."""
     return [str(label).lower() for _, label in roles]
+
+
+@register.simple_tag(takes_context=True)
+def is_new(context: Any, event: Event) -> bool:
+    """Whether somebody else did it since the reader last left."""
+    last_read = context.get("new_after")
+    return last_read is not None and event.number > last_read and event.actor_id != context["session"].asked_by

@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webapp.diagnosis import wording
+from webapp.pages import styles
 from webapp.presenting.event_words import event_text
 from webapp.presenting.measured_figures import size_text
 from webapp.presenting.states import icon_and_colour, state_word
@@ -20,6 +21,7 @@ register.filter("word", state_word)
 register.filter("in_words", summary)
 register.filter("reading_words", reading_words)
 register.filter("bytes", size_text)
+register.simple_tag(styles.address, name="styles_url")
 
 
 @register.filter

@@ -1,6 +1,7 @@
-"""Why something is said: the rule behind it, its source and its inputs."""
+"""Why something is said: the rule behind it, its source, its inputs, and links to what it rests on."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,10 +15,12 @@ from webapp.diagnosis.answer.provenance import provenance
 from webapp.diagnosis.case import Advice
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, listed
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.facts import Facts, Reads
+from webapp.diagnosis.facts import Facts, Reads, Sourced
 from webapp.diagnosis.naming import by_title
-from webapp.pages.citations import cited
+from webapp.pages.citations import Cited, cited
 from webapp.pages.templatetags.show import pill
+from webapp.pages.templatetags.terms import terms
+from webapp.pages.templatetags.times import moment
 from webapp.presenting.sentences import sentence
 from webapp.presenting.states import STATES
 
@@ -25,6 +28,7 @@ register = template.Library()
 
 # How an id's parts are written for people; tp8 is TP8.
 _NAMES = ("ACS", "BAR", "GPU", "KVM", "NCCL", "NUMA", "NVLink", "P2P", "PCIe", "QEMU", "VM")
+SHOWN_REFS = 3
 WRITTEN = {name.lower(): name for name in (*_NAMES, "TP", "PP", "EP", "DP")}
 
 
@@ -147,3 +151,42 @@ def _rule_input(context: Any, facts: Facts, name: str, *, used: bool) -> tuple[s
         return "◌", fact.title, "(not of this machine)"
     ref = facts.refs(fact)[0]
     return "✓", fact.title, cited(context, ref.source, (ref.line,)).link
+
+
+@register.simple_tag(takes_context=True)
+def claim(context: Any, claim: Any) -> SafeString:
+    """Its sentence, what it rests on, and how that is known."""
+    return format_html(
+        '{} {} <span class="basis">{}</span>',
+        terms(context, sentence(claim.text)),
+        refs(context, claim.evidence),
+        claim.known or claim.basis,
+    )
+
+
+@register.simple_tag(takes_context=True)
+def refs(context: Any, evidence: Any) -> SafeString:
+    """Links to at most three outputs, each to the first of the lines meant in it."""
+    lines: dict[str, set[int]] = {}
+    for ref in evidence:
+        lines.setdefault(ref.source, set()).add(ref.line)
+    return _citation_links([cited(context, source, tuple(sorted(at))) for source, at in lines.items()])
+
+
+@register.simple_tag(takes_context=True)
+def read_from(context: Any, item: Sourced) -> SafeString:
+    """A link to the output of a reading, and to its lines where it rests on some."""
+    return _citation_links([cited(context, item.source, tuple(sorted(set(item.reading.lines))))])
+
+
+def _citation_links(citations: Sequence[Cited]) -> SafeString:
+    links = format_html_join("", "{} {}", ((c.link, _age_mark(c)) for c in citations[:SHOWN_REFS]))
+    if more := len(citations) - len(citations[:SHOWN_REFS]):
+        return links + format_html('<span class="basis">and {} more</span>', more)
+    return links
+
+
+def _age_mark(item: Cited) -> SafeString:
+    if not item.older:
+        return SafeString("")
+    return format_html('<span class="basis">older, {}</span> ', moment(item.older))

@@ -8,8 +8,7 @@ acts is left out, because its hashes are over what was hidden.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 from uuid import uuid4, uuid5
@@ -25,7 +24,7 @@ from webapp.records.reading import parsers_version
 from webapp.records.redaction import printed_by, session_tokens
 from webapp.records.redaction_on_intake import Hiding
 from webapp.review.bundle import format as f
-from webapp.review.bundle.export import Output, diagnosis_json, encoded, outputs_of, raw_parts, session_record, zipped
+from webapp.review.bundle.export import diagnosis_json, encoded, outputs_of, raw_parts, session_record, zipped
 from webapp.review.bundle.importing import Contents, store_session
 from webapp.review.decision_fields import DecisionContent
 
@@ -39,31 +38,9 @@ OURS = frozenset({
 _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What leaves: record and files. report: what is hidden in them now; before: what was when the session
-    came here. stands_for: each secret, in lower case, or person with the word in its place; a person's name
-    may be a secret of an output, too."""
-
-    record: f.Session
-    files: dict[str, bytes]
-    report: tuple[f.Hidden, ...]
-    before: tuple[f.Hidden, ...]
-    stands_for: tuple[tuple[str, str], ...]
-
-
 def shareable(session: DiagnosisSession) -> bytes:
-    """Raises RedactionError; then nothing may leave."""
-    made = shared(session)
-    report = encoded(_together(made.before, made.report))
-    files = made.files | {"session.json": encoded(made.record).encode(), "redaction.json": report.encode()}
-    return _with_diagnosis(session, made.record, files)
-
-
-def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -> Shared:
-    """What leaves of it. outputs: the first ones, without those after them; all by default. Raises
-    RedactionError and LostError."""
-    outputs = outputs_of(session) if outputs is None else outputs
+    """Raises RedactionError and LostError; then nothing may leave."""
+    outputs = outputs_of(session)
     last = outputs[-1].evidence.pk if outputs else 0
     printed = list(printed_by(session.pk, last)) if outputs else []
     admins, before = _admins_and_before(session)
@@ -82,9 +59,10 @@ def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -
     record = hiding_place.record(session_record(session, outputs))
     report = [f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines)) for n, stream, e in hidden]
     report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
-    secrets = ((s, t) for s, t in hiding.tokens.items() if s != t)
-    stands_for = (*secrets, *hiding_place.people.items())
-    return Shared(record, files, tuple(report), before, stands_for)
+    told = encoded(_together(before, tuple(report)))
+    return _with_diagnosis(
+        session, record, files | {"session.json": encoded(record).encode(), "redaction.json": told.encode()}
+    )
 
 
 def _admins_and_before(session: DiagnosisSession) -> tuple[list[str], tuple[f.Hidden, ...]]:

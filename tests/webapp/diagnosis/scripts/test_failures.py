@@ -184,19 +184,6 @@ def engine_in(kind: str) -> Callable[[Path], Iterator[tuple[str, Part]]]:
     return parts
 
 
-def in_guest(phase: str) -> Callable[[Path], Iterator[tuple[str, Part]]]:
-    def parts(folder: Path) -> Iterator[tuple[str, Part]]:
-        guest = a_guest(folder)
-        for number in (0, 1):
-            guest.write(f"home/u{number}/.cache/vllm/gpu_p2p_access_cache_for_0,1.json", "{}")
-            guest.write(f"sys/class/net/ens1{number}/address", f"bc:24:11:00:01:2{number}\n")
-            (guest.root / f"sys/class/net/ens1{number}/device").mkdir()
-        guest.types(["update-initramfs -u"])
-        return halves(guest, {do: script(do, phase) for do in Do}, ways=GUEST_WAYS)
-
-    return parts
-
-
 PHASES = {
     "P0": kept_by_p0,
     "P2, mapping": on_host("P2"),
@@ -204,8 +191,6 @@ PHASES = {
     "P3": on_host("P3", CPU_HOST),
     "P4": on_host("P4"),
     **{f"P1 in the guest, {kind}": engine_in(kind) for kind in ("unit", "compose", "file")},
-    "P2 in the guest": in_guest("P2"),
-    "P3 in the guest": in_guest("P3"),
 }
 
 

@@ -169,9 +169,7 @@ def test_p2p_that_is_switched_off_by_a_variable_is_switched_on() -> None:
 
 def test_outside_proxmox_there_are_texts() -> None:
     guest = diagnose(facts_of(*kvm_guest()))
-    assert {one.id for one in clique_instructions(guest)} == {
-        *("libvirt", "libvirt-commandline", "qemu", "cloud-hypervisor", "incus")
-    }
+    assert {one.id for one in clique_instructions(guest)} == {*("libvirt", "libvirt-commandline", "qemu")}
     domain = VMS.known((Vm(name="gpu", machine="pc-q35-9.2"),), lines=(1,))
     found = clique_instructions(diagnose(facts_of(*kvm_guest(), domain)))
     assert [one.id for one in found] == ["libvirt", "libvirt-commandline"]

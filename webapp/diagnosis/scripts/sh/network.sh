@@ -2,7 +2,7 @@
 warn_first() {
   disks=$(printf '%s\n' "$config" | grep '^ide[0-9]: ' | grep -v -e media=cdrom -e cloudinit)
   [ -z "$disks" ] || say "Note: on q35 another controller carries $disks; the guest must find it by UUID."
-  say 'BEFORE this, fix the network name inside the guest: run there the guest script of this phase, or write'
+  say 'BEFORE this, fix the network name inside the guest: write there, and make its initial RAM disk anew:'
   number=0
   [ -n "$nics" ] || say '  a .link file for each card, by its hardware address'
   for nic in $nics; do

@@ -1,5 +1,0 @@
-options='[--yes]'
-
-settings_before() { :; }
-
-option() { :; }
