@@ -293,6 +293,12 @@ Peer to Peer access is not available amongst GPUs in the system, waiving test.
     assert found[DELIVERY.id].kind is ReadingKind.NOT_RUN
 
 
+def test_a_rate_without_the_lines_above_it_is_read() -> None:
+    text = "cudaMemcpyPeer / cudaMemcpy between GPU0 and GPU1: 25.00GB/s\nTest passed\n"
+    (copies,) = _value(_read("bench.simple_p2p", text), PAIR_MATRICES)
+    assert copies.values[0][1] == pytest.approx(25 * 1024**3 / 1e9)
+
+
 # --- profiles -----------------------------------------------------------------------------------------
 
 LAYER = [
@@ -549,3 +555,10 @@ def test_json_is_found_without_its_first_brace_or_with_talk_around() -> None:
     assert json_text.values('{"a": 1}\n{"a": 2}') == ((1, {"a": 1}), (2, {"a": 2}))
     assert json_text.number("1e400") is None
     assert json_text.number(True) is None
+
+
+@pytest.mark.parametrize(("marked", "known"), [(2, False), (3, True), (4, True)])
+def test_three_marked_steps_are_enough(marked: int, known: bool) -> None:
+    marks = [steps.Mark(f"ProfilerStep#{n}", 100.0 * n) for n in range(marked + 1)]
+    run = [Kernel(f"kernel_{n}_{k}", 100.0 * n + 10 * k, 5.0) for n in range(marked) for k in range(4)]
+    assert (steps.read(run, marks).profile is not None) is known

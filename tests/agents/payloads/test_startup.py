@@ -141,6 +141,16 @@ say(end=True)
 """
 
 
+@pytest.mark.parametrize(("busy", "power_w"), [(0, 60.0), (2, 60.0), (3, 300.0), (6, 300.0)])
+def test_three_busy_looks_stand_for_the_work(busy: int, power_w: float) -> None:
+    """Fewer of them say nothing of it, so that all looks count."""
+    looks = [[0, 90, 300.0]] * busy + [[0, 0, 60.0]] * 10
+    lines = [{"schema": SCHEMA, "environment": {}}, {"telemetry": ["gpu", "busy_percent", "power_w"], "every_s": 0.5}]
+    lines += [{"at_s": 0.5 * n, "gpus": [row]} for n, row in enumerate(looks)]
+    (gpu,) = reading(Output("\n".join(map(json.dumps, lines))), SCHEMA).value or ()
+    assert gpu.power_w == power_w
+
+
 def test_looks_at_the_gpus_come_between_the_rows(program: Path, nvml: Path) -> None:
     said = _said(program, WATCH % 2, LD_LIBRARY_PATH=str(nvml))
     looks = [line for line in said if "gpus" in line]

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
+from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, ServingRow, Timing
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.p2p import P2P_READ, P2pCode, P2pMatrix
-from agents.facts.vm import VM_CLIQUE
+from agents.facts.vm import VM_ARGS, VM_CLIQUE
 from webapp.diagnosis.compare.copies import Comparison, Outcome, compare_copies, minimum_detectable
 from webapp.diagnosis.compare.p2p_status import p2p_status
+from webapp.diagnosis.compare.serving import by_rung, rung
 from webapp.diagnosis.facts import Facts, Sourced
 
 SIZES = {12288: 13.7, 49152: 14.2, 196608: 21.6, 786432: 41.4}
@@ -174,3 +175,23 @@ def test_a_prediction_holds_or_does_not(after: P2pCode, clique: bool, predicted:
 
 def test_without_a_second_reading_there_is_no_change() -> None:
     assert p2p_status(Facts.of([Sourced(P2P_READ.known(matrix(P2pCode.NS)), "a", 0)])) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [(None, "-cpu host,kvm=off", True), ("-smp 8", "-smp 8", False), ("-smp 8", None, False), (None, None, False)],
+)
+def test_arguments_that_a_vm_got_are_a_change(before: str | None, after: str | None, named: bool) -> None:
+    items = [Sourced(P2P_READ.known(matrix(P2pCode.NS)), "ab"[epoch], epoch) for epoch in (0, 1)]
+    items += [Sourced(VM_ARGS.known(text), f"args{epoch}", epoch) for epoch, text in enumerate((before, after)) if text]
+    if before and not after:
+        items.append(Sourced(VM_ARGS.absent("no args"), "none", 1))
+    status = p2p_status(Facts.of(items))
+    assert status
+    assert ("args" in status.changes) is named
+
+
+def test_a_rung_whose_requests_failed_is_not_compared() -> None:
+    rows = (ServingRow(1, 50.0, requests=20), ServingRow(4, 90.0, requests=20, errors=2), ServingRow(8, 100.0))
+    figures = by_rung(rows, lambda row: row.output_tokens_per_s)
+    assert figures == {(rung(1), 0): 50.0, (rung(8), 0): 100.0}

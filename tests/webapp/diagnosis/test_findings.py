@@ -10,6 +10,7 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow, Timing
 from agents.facts.gpu import GPUS
+from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PLATFORM, GpuPath, IommuGroup, Platform
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import VIRT_KIND
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, sourced
@@ -64,3 +65,13 @@ def test_two_matrices_that_differ_are_told_by_their_codes() -> None:
     one, other = sourced(first)[0], replace(sourced(second)[0], source="another")
     texts = [c.text for c in diagnose(Facts.of([one, other])).contradictions]
     assert any("NS on 12 of 12 pairs" in t and "OK on 12 of 12 pairs" in t for t in texts)
+
+
+@pytest.mark.parametrize("roots", [1, 2, 3])
+def test_root_complexes_are_counted_where_there_are_several(roots: int) -> None:
+    paths = tuple(GpuPath(f"0000:{n:02x}:00.0", f"0000:{n % roots:02x}") for n in range(6))
+    groups = tuple(IommuGroup(n, (f"0000:{n:02x}:00.0",)) for n in range(6))
+    readings = (GPU_PATHS.known(paths), IOMMU_GROUPS.known(groups), PLATFORM.known(Platform(cpu="AMD EPYC 9335")))
+    found = {finding.id: finding for finding in diagnose(facts_of(*readings)).findings}
+    texts = [claim.text for claim in found["separate_groups"].claims]
+    assert any(text.startswith(f"{roots} root complexes do not forbid") for text in texts) is (roots > 1)

@@ -13,11 +13,12 @@ from agents.facts.bench import ALLREDUCE, PROFILE, AllReduceResult, Profile, Tim
 from agents.facts.gpu import GPUS
 from agents.facts.kernels import LAUNCH, Figures, LaunchResult, LaunchRow, Work
 from agents.facts.nccl import ENGINE, Engine
-from agents.facts.workload import MODEL, OBSERVED, Model, Observed
-from tests.webapp.diagnosis.building import EIGHT
+from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model, Observed, Parallelism
+from tests.webapp.diagnosis.building import EIGHT, facts_of
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis
+from webapp.diagnosis.prediction.bound import step_tokens
 
 Given = Sequence[Reading[Any] | Bound]
 
@@ -162,3 +163,14 @@ def test_an_all_reduce_that_did_not_come_back_is_a_hang() -> None:
 
 def test_heat_with_lowered_clocks_is_a_limit() -> None:
     assert verdict("power_or_thermal_limit", _gpus(100, 330.0, 90, 1200)).kind == "supported"
+
+
+@pytest.mark.parametrize(
+    ("shape", "drafts", "concurrency", "tokens"),
+    [({}, 0, 16, 16.0), ({"dp": 2}, 0, 16, 8.0), ({"dp": 2, "pp": 2}, 0, 16, 4.0), ({"pp": 4}, 2, 2, 3.0)],
+)
+def test_the_tokens_of_a_pass_are_those_of_one_replica_and_micro_batch(
+    shape: dict[str, Any], drafts: int, concurrency: int, tokens: float
+) -> None:
+    facts = facts_of(PARALLELISM.known(Parallelism(tp=2, **shape)), MODEL.known(Model(draft_tokens=drafts)))
+    assert step_tokens(facts, concurrency) == tokens
