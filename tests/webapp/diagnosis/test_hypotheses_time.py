@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, PROFILE, AllReduceResult, Profile, Timing
+from agents.facts.bench import ALLREDUCE, COPY, PROFILE, AllReduceResult, CopyPath, CopyResult, CopyRow, Profile, Timing
 from agents.facts.gpu import GPUS
 from agents.facts.kernels import LAUNCH, Figures, LaunchResult, LaunchRow, Work
 from agents.facts.nccl import ENGINE, Engine
@@ -19,6 +19,7 @@ from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.prediction.bound import step_tokens
+from webapp.diagnosis.prediction.step_floor import measured_bandwidth
 
 Given = Sequence[Reading[Any] | Bound]
 
@@ -174,3 +175,12 @@ def test_the_tokens_of_a_pass_are_those_of_one_replica_and_micro_batch(
 ) -> None:
     facts = facts_of(PARALLELISM.known(Parallelism(tp=2, **shape)), MODEL.known(Model(draft_tokens=drafts)))
     assert step_tokens(facts, concurrency) == tokens
+
+
+@pytest.mark.parametrize(("size_mib", "known"), [(128, False), (512, True), (1024, True)])
+def test_a_copy_measures_memory_where_no_cache_holds_it(size_mib: int, known: bool) -> None:
+    row = CopyRow(CopyPath.SAME, "0", "0", size_mib * 2**20, 600.0, Timing.DEVICE)
+    bandwidth = measured_bandwidth(facts_of(COPY.known(CopyResult((row,)))))
+    assert (bandwidth is not None) is known
+    if bandwidth:
+        assert bandwidth.gb_per_s == pytest.approx(2 * size_mib * 2**20 / 600.0 / 1e3)
