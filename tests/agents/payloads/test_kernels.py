@@ -79,8 +79,9 @@ def test_launches_and_products_on_a_cpu(program: Path) -> None:
 @pytest.mark.parametrize("how", ["input closed", "limit", "terminated"])
 def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     pytest.importorskip("torch")
+    # Two hundred products of this size take a processor minutes, so that the work cannot end by itself before.
     limit = "3" if how == "limit" else "60"
-    argv = ("--measure", "memory", "--device", "cpu", "--row-seconds", "20", "--limit", limit)
+    argv = ("--measure", "launch", "--device", "cpu", "--hidden", "8192", "--row-seconds", "20", "--limit", limit)
     process = start(program, *argv)
     assert process.stdin
     assert process.stdout
