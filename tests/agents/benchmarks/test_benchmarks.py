@@ -231,3 +231,11 @@ def test_four_runs_in_one_file_are_four_results() -> None:
     first = [(r.value.timing, r.value.rows[1].time_us) for r in readings]
     unknown, device = Timing.UNKNOWN, Timing.DEVICE
     assert first == [(unknown, 19.13), (device, 7.65), (unknown, 20.21), (device, 13.21)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "gb_per_s"), [("GB/s", 20.0), ("GiB/s", 20 * 1024**3 / 1e9), ("MiB/s", 20 * 1024**2 / 1e9)]
+)
+def test_a_binary_rate_is_told_from_a_decimal_one(unit: str, gb_per_s: float) -> None:
+    (row,) = copy_table.parse(f"2 MiB at 20 {unit}").rows
+    assert row.gb_per_s == pytest.approx(gb_per_s, rel=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.parsing import lxc_config, numa, pvesh, qemu_command, smi_table, virt_signs
+from agents.parsing import lxc_config, nsys, numa, pvesh, qemu_command, smi_table, virt_signs
 
 HEAD = "| NVIDIA-SMI 595.45.04              Driver Version: 595.45.04      CUDA Version: 13.2     |"
 TABLE = f"""Tue Mar  3 09:12:44 2026
@@ -137,3 +137,20 @@ def test_a_command_line_goes_on_after_a_backslash_and_ends_without_one() -> None
     assert goes_on.lines == (1, 2, 3)
     (ends,) = qemu_command.parse(f"{start} \\\n-cpu host\nvfio-pci,host=0000:1b:00.0,id=gpu0\n")
     assert (ends.command.cpu, ends.lines, ends.command.devices) == ("host", (1, 2), ())
+
+
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        ('{"key": "cores", "value": "8"}', ["cur cores: 8"]),
+        ('{"key": "cores", "value": "8", "pending": "16"}', ["cur cores: 8", "new cores: 16"]),
+        ('{"key": "args", "value": "-x", "pending": "-y", "delete": 1}', ["cur args: -x", "new args: -y", "del args:"]),
+        ('{"key": "args", "value": "-x", "colour": "red"}', []),
+    ],
+)
+def test_a_pending_change_of_pvesh_is_its_old_and_its_new_line(value: str, lines: list[str]) -> None:
+    assert [line for _, line in pvesh.lines(value) if line != "end"][: len(lines)] == lines
+
+
+def test_durations_without_a_head_are_no_kernels() -> None:
+    assert nsys.parse("  12.5   1000000   100   10000.0   ncclDevKernel_AllReduce\n") is None
