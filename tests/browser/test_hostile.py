@@ -77,7 +77,7 @@ def test_no_name_makes_an_element_or_runs_on_any_page(page: Page, server: Server
     assert any("/evidence/" in address for address in seen)
     # Had one made an element, it would have been told.
     page.evaluate("name => { document.querySelector('main').innerHTML = name }", NAME)
-    page.wait_for_function("document.querySelector('main img')?.complete")
+    page.locator("main img").evaluate("image => image.decode().catch(() => null)")
     page.wait_for_timeout(100)
     assert any("q7.png" in what for what in told)
     assert any("script-src" in what for what in told)
