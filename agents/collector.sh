@@ -38,23 +38,29 @@ describe() { # id pace seconds kib title (needs who command)...
 # Hundredths of a second since boot, in $clock. Starts no process, as date would.
 read_clock() { read -r clock _ 2>/dev/null </proc/uptime || clock=0.00; clock=${clock%.*}${clock#*.}; }
 
+# Notes this process before it becomes another. "stop" moves the folder away, then ends what is noted: what comes too
+# late to be read there finds no folder and ends itself.
+enlist() { read -r self _ </proc/self/stat && echo "$self" >>"$folder/$1.groups" && [ -d "$folder" ] || exit 127; }
+
 # Turns this process into the command, so that $! is also its process group. Root's processes can only be stopped by
 # root's own timeout. Output goes straight to a file, whose size is limited: no pipe can be held open.
-become() { # seconds kib who command
+become() { # id seconds kib who command
+  enlist "$1"; shift
   ulimit -S -f $(($2 * 2)) 2>/dev/null
   [ "$3$by_sudo" != rootyes ] || exec $own_group sudo -n env LC_ALL=C@shared@ ${by_timeout:+timeout -k 2 $1} sh -c "$4"
   exec $own_group sh -c "$4"
 }
 
+# Ends the group after its time; where there is no setsid, its first process.
+guard() { # id seconds group
+  enlist "$1"; shift
+  exec $own_group sh -c 'sleep $1; for how in TERM KILL; do kill -$how -$2 || kill -$how $2; sleep 2; done' sh "$@"
+}
+
 run_alternative() { # id seconds kib who command
   read_clock; began=$clock
-  become "$2" "$3" "$4" "$5" </dev/null >"$folder/$1.out" 2>"$folder/$1.err" &
-  running=$!
-  # Ends the group after its time; where there is no setsid, its first process.
-  $own_group sh -c 'sleep "$1"; for how in TERM KILL; do kill -$how "-$2" || kill -$how "$2"; sleep 2; done' \
-    sh "$2" "$running" </dev/null >/dev/null 2>&1 &
-  guarding=$!
-  echo "$guarding $running" >"$folder/$1.groups"
+  become "$@" </dev/null >"$folder/$1.out" 2>"$folder/$1.err" & running=$!
+  guard "$1" "$2" "$running" </dev/null >/dev/null 2>&1 & guarding=$!
   code=0; wait "$running" 2>/dev/null || code=$?
   end_groups "$guarding" "$running" # and what the command left running
   : >"$folder/$1.groups"
@@ -64,9 +70,8 @@ run_alternative() { # id seconds kib who command
 
 # Tries the alternatives in order; the first whose tools are there answers.
 answer() { # id pace seconds kib title (needs who command)...
-  id=$1 seconds=$3 kib=$4 code=127 alternative=-1 number=-1 timed_out=no took=0
+  id=$1 seconds=$3 kib=$4 code=127 alternative=-1 number=-1 timed_out=no took=0; shift 5
   : >"$folder/$id.out" 2>"$folder/$id.err"
-  shift 5
   while [ $# -ge 3 ] && [ "$code" = 127 ]; do
     number=$((number + 1))
     all_there "$1" && run_alternative "$id" "$seconds" "$kib" "$2" "$3"
@@ -128,8 +133,7 @@ hide_names() { # file
     }' "$1" >"$1.hidden" && mv "$1.hidden" "$1"
 }
 
-# Prints a file with every line prefixed. One newline is added first: the last line then always ends,
-# and a missing final newline can still be told.
+# One newline is added to the file: the last line then always ends, and a missing final newline can still be told.
 show_stream() { # prefix file kib
   [ -s "$2" ] || return 0
   [ "$(wc -c <"$2")" -lt $(($3 * 1024)) ] || truncated=yes
@@ -163,9 +167,10 @@ stop() { # exit code
   trap '' INT TERM HUP PIPE; trap - EXIT
   [ "$1" != 130 ] || echo 'peerpath: stopped before its end; what it printed is a part, of use all the same' >&2
   [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
-  # First those that would write into the folder while it is being removed.
+  mv "$folder" "$folder.end" 2>/dev/null && folder=$folder.end
+  # First those that would start the next.
   for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
-  for file in "$folder"/*.groups; do read -r groups <"$file" && end_groups $groups; done 2>/dev/null
+  end_groups $(cat "$folder"/*.groups 2>/dev/null)
   [ "$1" -lt 129 ] || [ -z "${PEERPATH_RUN-}" ] || end_left; rm -rf "$folder"
   exit "$1"
 }
@@ -180,16 +185,14 @@ make_folder() {
 watch_stdin() { { while read -r _; do :; done; kill -TERM $$; } <&3 >/dev/null 2>&1 & watcher=$!; }
 
 look_around() {
-  read -r stat 2>/dev/null <"/proc/$$/stat"
-  set -- ${stat##*) }
+  read -r stat 2>/dev/null <"/proc/$$/stat"; set -- ${stat##*) }
   group=${3-} session=${4-} uid=$(id -u) by_sudo=no own_group='' by_timeout=''
   if [ "$asks_root" = yes ] && [ "$uid" != 0 ] && sudo -n env true 2>/dev/null; then by_sudo=yes; fi
   command -v setsid >/dev/null && own_group=setsid
   timeout -k 2 9 true 2>/dev/null && by_timeout=yes
 }
 
-# The hash of the file that runs, taken as the first lines say; none when it came over a wire.
-own_sha256() {
+own_sha256() { # of the file that runs, taken as the first lines say; none when it came over a wire
   grep -q "^nonce=$nonce " "$0" 2>/dev/null || return 0
   sum=$(sed 's/^script_sha256=.*/script_sha256=/' "$0" | sha256sum 2>/dev/null)
   printf '%s' "${sum%% *}"
@@ -215,15 +218,12 @@ main() {
   [ "$pass" != list ] || exit 0
   [ "$redact" = no ] || all_there awk || refuse '--redact needs awk'
   [ "$redact" = no ] || echo 'peerpath: names become <host-1>; UUIDs no longer tell which VM a guest is' >&2
-  exec 3<&0 </dev/null
-  make_folder
+  exec 3<&0 </dev/null; make_folder
   trap 'stop $?' EXIT; trap 'stop 129' HUP; trap 'stop 130' INT; trap 'stop 141' PIPE; trap 'stop 143' TERM
-  [ "$watching" = no ] || watch_stdin; exec 3<&-
-  look_around
+  [ "$watching" = no ] || watch_stdin; exec 3<&-; look_around
   printf '\n'; mark begin peerpath.collector/1 "role=$role"
-  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact"
-  mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo"
-  mark about "pid=$$ group=$group session=$session folder=$folder"
+  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact time=$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  mark about "uid=$uid sudo=$by_sudo pid=$$ group=$group session=$session folder=$folder"
   for pass in start quick slow; do probes; done
   sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
   mark end "probes=$shown sha256=${sum%% *}"

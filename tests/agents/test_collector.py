@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,6 +139,29 @@ def test_a_signal_ends_it_and_what_it_started(tmp_path: Path, alive: Callable[[s
     assert process.returncode == 143
     assert [p.name for p in tmp_path.iterdir()] == ["s.sh"]
     wait_until(lambda: not alive(f"sleep 4721.{OWN}"))
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda words: words[0])
+def test_a_signal_at_any_moment_leaves_nothing(
+    shell: list[str], tmp_path: Path, alive: Callable[[str], list[int]]
+) -> None:
+    command = f"sleep 4722.{OWN}"
+    slow = [probe_of(name, command, slow=True) for name in "cdefghij"]
+    (tmp_path / "s.sh").write_text(script_of(*slow, probe_of("b", command)))
+    for trial in range(40):
+        process = subprocess.Popen(
+            [*shell, str(tmp_path / "s.sh")],
+            env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: any(path.is_dir() for path in tmp_path.iterdir()))
+        time.sleep(trial / 1000)
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode == 143
+        assert [path.name for path in tmp_path.iterdir()] == ["s.sh"], trial
+    wait_until(lambda: not alive(command))
 
 
 def test_a_cut_script_runs_nothing(tmp_path: Path) -> None:
