@@ -59,7 +59,7 @@ guard() { # id seconds group
 
 run_alternative() { # id seconds kib who command
   read_clock; began=$clock
-  become "$@" </dev/null >"$folder/$1.out" 2>"$folder/$1.err" & running=$!
+  { become "$@" </dev/null >"$folder/$1.out" 2>"$folder/$1.err"; } 2>/dev/null & running=$!
   guard "$1" "$2" "$running" </dev/null >/dev/null 2>&1 & guarding=$!
   code=0; wait "$running" 2>/dev/null || code=$?
   end_groups "$guarding" "$running" # and what the command left running
@@ -146,9 +146,7 @@ show() { # id kib
   truncated=no; mark probe "$1"
   show_stream '|' "$folder/$1.out" "$2"
   show_stream '!' "$folder/$1.err" "$2"
-  read -r result <"$folder/$1.end"
-  mark 'done' "$1" "$result truncated=$truncated"
-  shown=$((shown + 1))
+  read -r result <"$folder/$1.end"; shown=$((shown + 1)); mark 'done' "$1" "$result truncated=$truncated"
 }
 
 # Slow probes all start first and are shown last; the others run and show one after the other.
@@ -156,7 +154,7 @@ probe() { # id pace seconds kib title (needs who command)...
   case ",$only," in ,, | *",$1,"*) asked=$((asked + 1)) ;; *) return 0 ;; esac
   case $pass-$2 in
     list-*) describe "$@" ;;
-    start-slow) answer "$@" & echo "$!" >"$folder/$1.answer" ;;
+    start-slow) answer "$@" 2>/dev/null & echo "$!" >"$folder/$1.answer" ;;
     quick-quick) answer "$@" && show "$1" "$4" ;;
     slow-slow) read -r answering <"$folder/$1.answer" && wait "$answering"; : >"$folder/$1.answer"; show "$1" "$4" ;;
   esac
@@ -166,16 +164,18 @@ probe() { # id pace seconds kib title (needs who command)...
 stop() { # exit code
   trap '' INT TERM HUP PIPE; trap - EXIT
   [ "$1" != 130 ] || echo 'peerpath: stopped before its end; what it printed is a part, of use all the same' >&2
-  [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
-  mv "$folder" "$folder.end" 2>/dev/null && folder=$folder.end
+  exec 2>/dev/null; [ -z "$watcher" ] || kill "$watcher"
+  mv "$folder" "$folder.end" && folder=$folder.end
   # First those that would start the next.
-  for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
-  end_groups $(cat "$folder"/*.groups 2>/dev/null)
+  for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done
+  end_groups $(cat "$folder"/*.groups)
   [ "$1" -lt 129 ] || [ -z "${PEERPATH_RUN-}" ] || end_left; rm -rf "$folder"
   exit "$1"
 }
 
+# A signal while it is made waits until "stop" knows the folder.
 make_folder() {
+  ended=; trap 'ended=129' HUP; trap 'ended=130' INT; trap 'ended=141' PIPE; trap 'ended=143' TERM
   for base in "${TMPDIR:-/tmp}" /tmp /dev/shm /run; do
     umask 077; folder=$(mktemp -d "$base/peerpath.${PEERPATH_RUN-}XXXXXXXX" 2>/dev/null) && return 0; done
   refuse 'no folder for temporary files'
@@ -184,12 +184,13 @@ make_folder() {
 # When standard input closes, the connection that carries this script is gone.
 watch_stdin() { { while read -r _; do :; done; kill -TERM $$; } <&3 >/dev/null 2>&1 & watcher=$!; }
 
+# A command holds one $(...): bash 5.2 forgets a signal that comes during the first of two.
 look_around() {
+  ran=$(own_sha256); now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
   read -r stat 2>/dev/null <"/proc/$$/stat"; set -- ${stat##*) }
   group=${3-} session=${4-} uid=$(id -u) by_sudo=no own_group='' by_timeout=''
   if [ "$asks_root" = yes ] && [ "$uid" != 0 ] && sudo -n env true 2>/dev/null; then by_sudo=yes; fi
-  command -v setsid >/dev/null && own_group=setsid
-  timeout -k 2 9 true 2>/dev/null && by_timeout=yes
+  command -v setsid >/dev/null && own_group=setsid; timeout -k 2 9 true 2>/dev/null && by_timeout=yes
 }
 
 own_sha256() { # of the file that runs, taken as the first lines say; none when it came over a wire
@@ -207,8 +208,7 @@ main() {
       --redact) redact=yes ;;
       --watch-stdin) watching=yes ;;
       *) refuse "unknown option $1" ;;
-    esac
-    shift
+    esac; shift
   done
   # bash counts file sizes in other units unless it keeps to POSIX.
   POSIXLY_CORRECT=1 PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C TERM=dumb
@@ -218,11 +218,11 @@ main() {
   [ "$pass" != list ] || exit 0
   [ "$redact" = no ] || all_there awk || refuse '--redact needs awk'
   [ "$redact" = no ] || echo 'peerpath: names become <host-1>; UUIDs no longer tell which VM a guest is' >&2
-  exec 3<&0 </dev/null; make_folder
+  exec 3<&0 </dev/null; look_around; make_folder
   trap 'stop $?' EXIT; trap 'stop 129' HUP; trap 'stop 130' INT; trap 'stop 141' PIPE; trap 'stop 143' TERM
-  [ "$watching" = no ] || watch_stdin; exec 3<&-; look_around
+  [ -z "$ended" ] || stop "$ended"; [ "$watching" = no ] || watch_stdin; exec 3<&-
   printf '\n'; mark begin peerpath.collector/1 "role=$role"
-  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact time=$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  mark about "script=$script_sha256 ran=$ran redacted=$redact time=$now"
   mark about "uid=$uid sudo=$by_sudo pid=$$ group=$group session=$session folder=$folder"
   for pass in start quick slow; do probes; done
   sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)

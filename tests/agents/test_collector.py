@@ -153,12 +153,12 @@ def test_a_signal_at_any_moment_leaves_nothing(
             [*shell, str(tmp_path / "s.sh")],
             env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         wait_until(lambda: any(path.is_dir() for path in tmp_path.iterdir()))
         time.sleep(trial / 1000)
         process.terminate()
-        process.communicate(timeout=60)
+        assert process.communicate(timeout=60)[1] == b""
         assert process.returncode == 143
         assert [path.name for path in tmp_path.iterdir()] == ["s.sh"], trial
     wait_until(lambda: not alive(command))
