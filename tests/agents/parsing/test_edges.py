@@ -1,0 +1,202 @@
+"""Where a reader decides between two values: each row is an input on one side, with what it must give."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agents.facts.bench import Profile
+from agents.parsing import (
+    delivery_lines,
+    gpu_monitor,
+    json_text,
+    kernel_lines,
+    kernels,
+    modprobe,
+    nccl_tests,
+    nvbandwidth_json,
+    payload_lines,
+    profile_lines,
+    qemu_command,
+    qm_config,
+    serving_json,
+    smi_csv,
+    telemetry_lines,
+    topo_matrix,
+    vmx,
+)
+from agents.parsing.kernels import Kernel
+
+
+def _payload(schema: str, *rows: dict[str, Any], device: str = "cuda") -> str:
+    head = {"schema": schema, "environment": {"device": device}}
+    return "\n".join(json.dumps(row) for row in (head, *rows, {"end": True}))
+
+
+def test_a_check_without_a_size_has_none() -> None:
+    row = {"source": "0", "destination": "1", "verdict": "failed", "mapping": "one process", "why": "no peer access"}
+    (check,) = delivery_lines.parse(_payload(delivery_lines.SCHEMA, row)).checks
+    assert (check.size_bytes, check.words) == (0, "0->1 (one process): failed, no peer access")
+
+
+@pytest.mark.parametrize(("printed", "kept"), [(4000.0, True), (4150.0, True), (4400.0, False), (3600.0, False)])
+def test_a_rate_that_its_bytes_and_time_do_not_give_is_left_out(printed: float, kept: bool) -> None:
+    row = {
+        "kernel": "copy",
+        "gpu": "0",
+        "size_bytes": 2 << 30,
+        "moved_bytes": 4_000_000_000,
+        "time_us": 1000.0,
+        "timing": "device",
+        "method": "queued",
+        "gb_per_s": printed,
+    }
+    accepted = kernel_lines.memory(_payload(kernel_lines.MEMORY_SCHEMA, row)).rows
+    assert [row.gb_per_s for row in accepted] == ([4000.0] if kept else [])
+
+
+def test_a_gap_is_what_no_kernel_fills_and_an_overlap_counts_once() -> None:
+    work = [Kernel("gemm", 0.0, 100.0), Kernel("gemm", 50.0, 100.0), Kernel("gemm", 250.0, 50.0)]
+    profile = kernels.profile(work, 0.0, 400.0, 2)
+    assert profile == Profile(0.0, 0.0, 0.0, 0.1, 0.1)
+
+
+def test_a_registry_value_may_hold_an_equals_sign() -> None:
+    assert modprobe.registry('"ForceP2P=0x11;Path=a=b; RMForceStaticBar1 = 1"') == {
+        "ForceP2P": "0x11",
+        "Path": "a=b",
+        "RMForceStaticBar1": "1",
+    }
+
+
+@pytest.mark.parametrize(("algbw", "busbw", "ranks"), [("4.00", "7.00", 8), ("4.00", "7.03", 8), ("4.00", "6.30", 0)])
+def test_ranks_are_told_by_the_factor_of_the_bus(algbw: str, busbw: str, ranks: int) -> None:
+    text = (
+        "# nccl-tests version 2.13.10\n"
+        "#       size         count      type   redop    root     time   algbw   busbw  #wrong\n"
+        f"     1048576        262144     float     sum      -1    262.1   {algbw}    {busbw}       0\n"
+    )
+    (table,) = nccl_tests.parse(text)
+    assert {row.ranks for row in table.result().rows} == {ranks}
+
+
+def test_smaller_sizes_after_larger_ones_are_another_run() -> None:
+    head = "#       size         count      type   redop    root     time   algbw   busbw  #wrong\n"
+    row = "     {}        262144     float     sum      -1    20.0   1.00    1.75       0\n"
+    tables = nccl_tests.parse(head + row.format(1024) + row.format(1024) + row.format(4096) + row.format(1024))
+    assert [[size for size, *_ in table.rows] for table in tables] == [[1024, 1024, 4096], [1024]]
+
+
+@pytest.mark.parametrize("rows", [[["N/A", 1.0], [2.0]], [["N/A", 1.0], "2.0"], []])
+def test_a_matrix_that_is_not_square_is_none(rows: Any) -> None:
+    test = {"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_matrix": rows}
+    report = nvbandwidth_json.parse(json.dumps({"nvbandwidth": {"testcases": [test]}}))
+    assert report is None or not report.matrices
+
+
+def test_a_kernel_without_a_known_name_or_with_negative_time_is_left_out() -> None:
+    rows: list[dict[str, Any]] = [
+        {"kernel_name": 1, "text": "gemm_a"},
+        {"kernels": [[1, 0, 10.0, 5.0], [2, 0, 20.0, 5.0], [1, 0, 30.0, -1.0], [1, 0, 40.0, 0.0], ["1", 0, 50.0, 5.0]]},
+    ]
+    trace = profile_lines.parse(_payload(profile_lines.SCHEMA, *rows)).trace
+    assert trace is not None
+    assert trace.times.kernels == 2
+
+
+def test_only_the_smbios_table_of_the_system_names_the_vm() -> None:
+    disk, system = "0b54c6a8-1111-4222-8333-444455556666", "9d0a5f8e-7777-4888-9999-aaaabbbbcccc"
+    line = f"/usr/bin/kvm -id 101 -smbios type=2,serial={disk} -smbios type=1,uuid={system} -machine q35"
+    (command,) = qemu_command.parse(line)
+    assert command.command.uuid == system
+
+
+def test_a_row_of_the_list_holds_the_memory_and_not_the_disk() -> None:
+    listing = "      VMID NAME                 STATUS     MEM(MB)    BOOTDISK(GB) PID\n"
+    (vm,) = qm_config.parse(listing + "       204 -                    running    442368            96.00 4711\n")
+    assert (vm.id, vm.name, vm.running, vm.memory_mib) == (204, None, True, 442368)
+
+
+@pytest.mark.parametrize(
+    ("config", "concurrency"),
+    [
+        ({"loadgen": {"concurrency": 8}}, 8),
+        ({"loadgen": {"concurrency": 0}, "concurrency": 4}, 4),
+        ({"perf_analyzer": {"stimulus": {"concurrency": 16}}}, 16),
+        ({}, None),
+    ],
+)
+def test_concurrency_is_the_first_that_is_set(config: dict[str, Any], concurrency: int | None) -> None:
+    report = {
+        "input_config": config,
+        "output_token_throughput": {"unit": "tokens/sec", "avg": 220.0},
+        "request_count": {"avg": 40},
+        "inter_token_latency": {"unit": "ms", "avg": 36.0},
+    }
+    rows, _, _ = serving_json.parse(json.dumps(report))
+    assert [row.concurrency for row in rows] == [concurrency]
+
+
+def test_rows_without_a_header_need_a_sign_of_a_gpu() -> None:
+    assert smi_csv.parse("0, NVIDIA L40S, 46068 MiB, 72.1\n1, NVIDIA L40S, 46068 MiB, 70.3\n") is not None
+    assert smi_csv.parse("0, 1, 2, 3\n4, 5, 6, 7\n") is None
+
+
+@pytest.mark.parametrize("cells", [[0, 50.0], [0, 50.0, 100.0, 9.0], {"gpu": 0}, "0"])
+def test_a_sample_with_other_columns_than_the_head_is_no_row(cells: Any) -> None:
+    head = {"telemetry": ["gpu", "busy_percent", "power_w"], "every_s": 1.0}
+    looks = [{"at_s": 1.0, "gpus": [[0, 80.0, 300.0]]}, {"at_s": 2.0, "gpus": [cells]}]
+    payload = payload_lines.read(_payload("peerpath.any/1", head, *looks), "peerpath.any/1")
+    (gpu,), lines = telemetry_lines.parse(payload)
+    assert (gpu.power_w, lines) == (300.0, (3,))
+
+
+def test_throttling_is_counted_over_the_samples_that_tell_it() -> None:
+    head = {"telemetry": ["gpu", "throttle_bits"], "every_s": 1.0}
+    samples = [{"at_s": float(at), "gpus": [[0, bits]]} for at, bits in enumerate((0, 0x20, 0x24, 0x1))]
+    payload = payload_lines.read(_payload("peerpath.any/1", head, *samples), "peerpath.any/1")
+    (gpu,), _ = telemetry_lines.parse(payload)
+    assert (gpu.throttled_percent, gpu.throttle_reasons) == (50.0, ("software power cap", "software thermal slowdown"))
+
+
+def test_a_wrapped_row_goes_on_until_every_column_is_there() -> None:
+    text = (
+        "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tNODE\t0-31\n\t0\tN/A\n"
+        "GPU1\tNODE\t X \t0-31\t0\tN/A\n"
+    )
+    topology = topo_matrix.parse(text)
+    assert topology is not None
+    assert (dict(topology.numa), topology.missing) == ({"GPU0": "0", "GPU1": "0"}, ())
+
+
+def test_a_second_display_name_opens_the_next_file_and_a_second_key_does_not() -> None:
+    text = 'memSize = "1024"\nmemSize = "2048"\ndisplayName = "one"\ndisplayName = "two"\nmemSize = "4096"\n'
+    configs, lines = vmx.parse(text)
+    assert [(config.name, config.memory_mib) for config in configs] == [("one", 2048), ("two", 4096)]
+    assert lines == (1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("}{", ()), ("x } y", ()), ("{}", ((1, {}),)), ('a\n{"b": 1} tail', ((2, {"b": 1}),)), ("{", ())],
+)
+def test_json_is_whole_or_not_there(text: str, values: tuple[tuple[int, Any], ...]) -> None:
+    assert json_text.values(text) == values
+
+
+def test_each_process_of_a_gpu_is_listed_once() -> None:
+    text = (
+        "# gpu         pid   type     sm    mem    enc    dec    command\n"
+        "# Idx           #    C/G      %      %      %      %    name\n"
+        "    0       2211     C     90     40      -      -    python3\n"
+        "    0       2211     C     10      2      -      -    python3\n"
+        "    1       2212     C      0      0      -      -    python3\n"
+        "    2          -     -      -      -      -      -    -\n"
+    )
+    assert gpu_monitor.processes(text) is not None
+    processes, lines = gpu_monitor.processes(text) or ((), ())
+    assert [(process.gpu_index, process.pid) for process in processes] == [(0, 2211), (1, 2212)]
+    assert lines
