@@ -1,0 +1,194 @@
+"""Where a rule decides between two values: each row is a case on one side, with what the rule must give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.facts import Reading
+from agents.facts.bench import COPY, TELEMETRY, CopyPath, CopyResult, CopyRow, GpuTelemetry, RejectedRow, Timing
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
+from agents.facts.host import ACS, GPU_PATHS, GpuPath
+from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode
+from agents.facts.platform import MACHINE_TYPE, MEMORY_MIB, PHYS_BITS, MachineType
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_MACHINE
+from agents.facts.workload import OBSERVED, Observed
+from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
+from tests.webapp.diagnosis.hypothesis_cases import verdict
+from webapp.diagnosis.case import Case, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
+from webapp.diagnosis.compare.fact_comparisons import names_of
+from webapp.diagnosis.compare.p2p_status import p2p_status
+from webapp.diagnosis.contradictions import find
+from webapp.diagnosis.diagnosis import diagnose
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.scripts.model import ScriptError
+from webapp.diagnosis.scripts.values import hostpci
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.qemu_args import hides_kvm
+
+READ, TYPED = EvidenceRef("guest.gpus@000000000001", 3), EvidenceRef("workload@000000000002", 1)
+
+
+def _clashes(*readings: Reading[Any]) -> dict[str, str]:
+    return {clash.id: clash.text for clash in find(Case(Situation(facts_of(*readings)), ()))}
+
+
+@pytest.mark.parametrize(
+    ("basis", "evidence", "known"),
+    [
+        (Basis.MEASURED, (TYPED,), "said"),
+        (Basis.ESTIMATED, (TYPED,), "estimated"),
+        (Basis.MEASURED, (TYPED, READ), "measured"),
+        (Basis.MEASURED, (), "measured"),
+    ],
+)
+def test_only_a_measurement_that_was_typed_is_said(basis: Basis, evidence: tuple[EvidenceRef, ...], known: str) -> None:
+    assert Claim("x", evidence, None, basis).known == known
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        (None, {"hostpci0": 0}, ("clique",)),
+        ({"hostpci0": 0}, {"hostpci0": 0}, ()),
+        ({"hostpci0": 0}, {"hostpci0": 1}, ()),
+    ],
+)
+def test_a_clique_is_a_change_when_it_is_new(before: Any, after: Any, changes: tuple[str, ...]) -> None:
+    items = [Sourced(P2P_READ.known(matrix(2, P2pCode.NS)), "ab"[epoch], epoch) for epoch in (0, 1)]
+    items += [Sourced(VM_CLIQUE.known(value), f"c{e}", e) for e, value in enumerate((before, after)) if value]
+    items += [Sourced(VM_ARGS.known("-global …"), f"d{e}", e) for e, value in enumerate((before, after)) if value]
+    status = p2p_status(Facts.of(items))
+    assert status is not None
+    assert status.changes == changes
+
+
+def test_what_a_contradiction_rests_on_is_its_own() -> None:
+    output_above_total = OBSERVED.known((Observed(4, (500.0, 500.0), (450.0, 450.0)),), lines=(1,))
+    other_counts = (GPU_COUNT_SMI.known(4, lines=(1,)), GPU_COUNT_PCI.known(8, lines=(1,)))
+    result = diagnose(facts_of(*kvm_guest(), output_above_total, *other_counts))
+    reads = {clash.id: result.rests_on(f"contradictions.{clash.id}").used for clash in result.contradictions}
+    assert OBSERVED.id in reads["total_as_output"]
+    assert not any(OBSERVED.id in used for clash, used in reads.items() if clash != "total_as_output")
+    assert len(reads) > 1
+
+
+@pytest.mark.parametrize(("output", "total", "clash"), [(460.0, 450.0, True), (455.0, 450.0, False), (9.0, 9.0, False)])
+def test_output_above_the_total_is_a_contradiction(output: float, total: float, clash: bool) -> None:
+    observed = OBSERVED.known((Observed(4, (output, output), (total, total)),), lines=(1,))
+    assert ("total_as_output" in _clashes(observed)) is clash
+
+
+@pytest.mark.parametrize(
+    ("guest", "vm", "told"), [("i440fx", "q35", True), ("q35", "q35", False), (None, "q35", False)]
+)
+def test_the_guests_board_of_before_is_told_beside_the_vms_of_now(guest: str | None, vm: str, told: bool) -> None:
+    old = [Sourced(reading, f"{reading.fact_id}@a", 0, order) for order, reading in enumerate(kvm_guest())]
+    old += [Sourced(MACHINE_TYPE.known(MachineType(guest)), "board@a", 0, 20)] if guest else []
+    new = [
+        Sourced(VM_MACHINE.known(MachineType(vm)), "vm@b", 1, 30),
+        Sourced(P2P_READ.known(matrix(8, P2pCode.NS)), "p2p@b", 1, 31),
+    ]
+    findings = {finding.id: finding for finding in diagnose(Facts.of([*old, *new])).findings}
+    texts = [claim.text for claim in findings["not_read_since"].claims]
+    assert any("its VM has" in text for text in texts) is told
+
+
+def test_a_row_left_out_without_a_line_of_its_own_cites_the_output() -> None:
+    copies = CopyResult((), (RejectedRow(0, "4MB 32.14 GB/s 97.9 us", 42.8, 32.14), RejectedRow(7, "x", 1.0, 2.0)))
+    findings = {f.id: f for f in diagnose(facts_of(COPY.known(copies, lines=(4,)))).findings}
+    assert [claim.evidence[0].line for claim in findings["rejected_rows"].claims] == [4, 7]
+
+
+@pytest.mark.parametrize(("us", "told"), [(15.0, True), (149.0, True), (201.0, False)])
+def test_only_a_short_copy_is_explained_by_the_synchronise(us: float, told: bool) -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", 12288, us, Timing.HOST_SYNC)
+    findings = {f.id for f in diagnose(facts_of(COPY.known(CopyResult((row,)), lines=(1,)))).findings}
+    assert ("host_synchronised" in findings) is told
+
+
+def test_gpus_behind_one_switch_ask_for_acs_where_it_was_not_read() -> None:
+    paths = tuple(GpuPath(f"0000:0{i}:00.0", "0000:00", "0000:00:01.0", "0000:01:00.0") for i in (2, 3))
+    answer = verdict("acs_detour", GPU_PATHS.known(paths, lines=(1,)))
+    assert (answer.kind, answer.missing) == (VerdictKind.OPEN, ("host.acs",))
+    partly = verdict("acs_detour", GPU_PATHS.known(paths, lines=(1,)), ACS.known((), lines=(1,), missing=("ports",)))
+    assert partly.missing == ("host.acs",)
+
+
+def test_a_region_takes_the_next_power_of_two_and_an_exact_one_no_more() -> None:
+    gpus = GPUS.known(tuple(replace(gpu, vram_mib=131072) for gpu in EIGHT), lines=(1,))
+    memory = MEMORY_MIB.known(1024, lines=(1,))
+    answer = verdict("bar_space_shortage", PHYS_BITS.known(39, lines=(1,)), memory, gpus)
+    (claim,) = [claim for claim in answer.for_ if claim.range]
+    assert claim.range is not None
+    assert list(claim.range) == pytest.approx([1.0 + 1 / 1024] * 2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind"),
+    [
+        (GpuTelemetry("0", 50, pcie_gen=5, pcie_width=None), VerdictKind.REFUTED),
+        (GpuTelemetry("0", 50, pcie_gen=5, pcie_width=4), VerdictKind.SUPPORTED),
+        (GpuTelemetry("0", 50, pcie_gen=3, pcie_width=16), VerdictKind.SUPPORTED),
+    ],
+)
+def test_a_link_at_work_counts_and_its_width_is_the_drivers_where_no_sample_has_one(
+    seen: GpuTelemetry, kind: VerdictKind
+) -> None:
+    gpu = replace(EIGHT[0], pcie_gen=1, pcie_width=16, pcie_gen_max=5, pcie_width_max=16, utilisation_percent=0)
+    listed, watched = GPUS.known((gpu,), lines=(1,)), TELEMETRY.known((seen,), lines=(1,))
+    items = [Sourced(listed, "gpus@a", 0, 0), Sourced(watched, "telemetry@b", 0, 1)]
+    verdicts = diagnose(Facts.of(items)).verdicts
+    assert verdicts["pcie_link_degraded"].kind is kind
+
+
+def test_matrices_that_were_read_before_the_list_do_not_lengthen_it() -> None:
+    count, bus = GPU_COUNT_SMI.known(6, lines=(1,)), GPU_COUNT_PCI.known(8, lines=(1,))
+    wide, narrow = TOPOLOGY.known(topology(8, "PHB"), lines=(1,)), TOPOLOGY.known(topology(6, "PHB"), lines=(1,))
+
+    def whole(*readings: Reading[Any]) -> bool:
+        listing = Situation(facts_of(*readings)).listing
+        assert listing is not None
+        return listing.whole
+
+    assert whole(wide, count, bus)
+    assert whole(count, bus, narrow)
+    assert not whole(count, bus, wide)
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden"),
+    [
+        (("-cpu", "host"), False),
+        (("-cpu", "host,kvm=off"), True),
+        (("-cpu", "host,-hypervisor"), True),
+        (("-name", "vm,kvm=off"), False),
+    ],
+)
+def test_only_the_processors_words_hide_kvm(words: tuple[str, ...], hidden: bool) -> None:
+    assert hides_kvm(words) is hidden
+
+
+@pytest.mark.parametrize(
+    "line", ["0000:41:00,romfile=card.rom", "mapping=pro6000,driver=vfio-pci", "0000:41:00,mdev=nv-1"]
+)
+def test_a_hostpci_line_takes_what_proxmox_takes(line: str) -> None:
+    assert hostpci(line)[0] in {"host", "mapping"}
+
+
+@pytest.mark.parametrize("line", ["0000:41:00,foo=bar", "0000:41:00,romfile=$(x)", "pcie=1", "0000:41:00,mapping=a"])
+def test_a_hostpci_line_refuses_what_proxmox_refuses(line: str) -> None:
+    with pytest.raises(ScriptError):
+        hostpci(line)
+
+
+def test_a_benchmark_without_rules_is_not_among_what_verifies() -> None:
+    names = names_of("bench.copy and host.vms and bench.launch", ("guest.p2p_read",))
+    assert "host.vms" in names
+    assert "guest.p2p_read" in names
+    assert "bench.copy" in names
+    assert "bench.serving" in names
+    assert "bench.launch" not in names
