@@ -24,6 +24,7 @@ from agents.parsing import (
     serving_json,
     smi_csv,
     telemetry_lines,
+    terminal,
     topo_matrix,
     vmx,
 )
@@ -200,3 +201,50 @@ def test_each_process_of_a_gpu_is_listed_once() -> None:
     processes, lines = gpu_monitor.processes(text) or ((), ())
     assert [(process.gpu_index, process.pid) for process in processes] == [(0, 2211), (1, 2212)]
     assert lines
+
+
+@pytest.mark.parametrize(("status", "words"), [("Error", "Error"), ("", "no matrix")])
+def test_a_test_without_a_matrix_has_failed_with_its_status(status: str, words: str) -> None:
+    test = {"name": "device_to_device_memcpy_read_ce", "status": status}
+    report = nvbandwidth_json.parse(json.dumps({"nvbandwidth": {"testcases": [test]}}))
+    assert report is not None
+    assert report.failed == (f"device_to_device_memcpy_read_ce: {words}",)
+
+
+@pytest.mark.parametrize(("errors", "lost"), [(1, False), (2, False), (4, True)])
+def test_a_gpu_is_lost_when_half_of_what_it_was_asked_are_errors(errors: int, lost: bool) -> None:
+    cells = [*["[Unknown Error]"] * errors, *["55"] * (6 - errors)]
+    text = (
+        "index, name, temperature.gpu, power.draw [W], clocks.sm [MHz], utilization.gpu [%], memory.used [MiB]\n"
+        f"3, {', '.join(cells)}\n"
+    )
+    table = smi_csv.parse(text)
+    assert table is not None
+    assert table.gpus[0].lost is lost
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("00000:065:00.0", "0000:41:00.0"),
+        ("00000:256:00.0", None),
+        ("00000:065:32.0", None),
+        ("00000:065:00.8", None),
+        ("0000:41:00.0", None),
+    ],
+)
+def test_addresses_of_a_vmx_file_are_decimal_and_in_range(text: str, address: str | None) -> None:
+    assert vmx.address(text) == address
+
+
+def test_an_empty_line_of_a_programs_heading_is_no_prompt() -> None:
+    kinds = [line.kind for line in terminal.read(["#", "# nccl-tests version 2.13.10", "#", "", "#", "uname -r"])]
+    assert kinds[0] is kinds[2] is terminal.Kind.BLANK
+    assert kinds[4] is terminal.Kind.PROMPT
+
+
+def test_the_program_of_a_json_report_is_named_by_its_arguments() -> None:
+    row = {"size": 1048576, "out_of_place": {"time": 100.0, "alg_bw": 10.0, "bus_bw": 17.5, "nwrong": 0}}
+    report = {"args": ["./build/all_reduce_perf", "-b", "1M"], "env": [], "results": [row]}
+    (table,) = nccl_tests.parse(json.dumps(report))
+    assert table.collective == "all_reduce"

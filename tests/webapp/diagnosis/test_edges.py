@@ -8,13 +8,25 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import COPY, TELEMETRY, CopyPath, CopyResult, CopyRow, GpuTelemetry, RejectedRow, Timing
-from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
+from agents.facts.bench import (
+    COPY,
+    SERVING,
+    TELEMETRY,
+    CopyPath,
+    CopyResult,
+    CopyRow,
+    GpuTelemetry,
+    RejectedRow,
+    ServingRow,
+    Timing,
+)
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, Gpu
 from agents.facts.host import ACS, GPU_PATHS, GpuPath
+from agents.facts.nccl import ENGINE, Engine
 from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode
-from agents.facts.platform import MACHINE_TYPE, MEMORY_MIB, PHYS_BITS, MachineType
+from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, MEMORY_MIB, PHYS_BITS, VIRT_KIND, Iommu, MachineType
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_MACHINE
-from agents.facts.workload import OBSERVED, Observed
+from agents.facts.workload import MODEL, NOTES, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.case import Case, VerdictKind
@@ -24,7 +36,11 @@ from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.prediction.communication import communication
+from webapp.diagnosis.prediction.step_floor import step_floor
+from webapp.diagnosis.scripts import Do, phase_script
 from webapp.diagnosis.scripts.model import ScriptError
+from webapp.diagnosis.scripts.phase_script import host_parts
 from webapp.diagnosis.scripts.values import hostpci
 from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.qemu_args import hides_kvm
@@ -192,3 +208,106 @@ def test_a_benchmark_without_rules_is_not_among_what_verifies() -> None:
     assert "bench.copy" in names
     assert "bench.serving" in names
     assert "bench.launch" not in names
+
+
+@pytest.mark.parametrize(
+    ("total", "output", "ours", "clash"),
+    [(485.0, 230.0, 485.0, True), (485.0, 230.0, 230.0, False), (230.0, 230.0, 230.0, False)],
+)
+def test_a_rate_that_is_the_benchmarks_total_is_no_output(
+    total: float, output: float, ours: float, clash: bool
+) -> None:
+    served = SERVING.known((ServingRow(64, output, total),), lines=(1,))
+    observed = OBSERVED.known((Observed(64, (ours, ours)),), lines=(1,))
+    assert ("total_as_output" in _clashes(served, observed)) is clash
+
+
+@pytest.mark.parametrize(
+    ("name", "size_gb", "clash"), [("Large-NVFP4", 30, True), ("Large-NVFP4", 40, False), ("Large", 30, False)]
+)
+def test_weights_need_the_bits_that_the_models_name_says(name: str, size_gb: int, clash: bool) -> None:
+    model = MODEL.known(Model(name, total_params=70e9), lines=(1,))
+    notes = NOTES.known(f"the weights take {size_gb} GB on disk", lines=(1,))
+    assert ("weights_size" in _clashes(model, notes)) is clash
+
+
+@pytest.mark.parametrize(
+    ("kind", "iommu", "told"),
+    [
+        ("kvm", None, True),
+        ("kvm", Iommu(enabled=False), True),
+        ("kvm", Iommu(enabled=True, emulated=True), False),
+        ("none", None, False),
+        ("none", Iommu(enabled=False), False),
+    ],
+)
+def test_no_iommu_is_normal_in_a_guest_that_shows_none(kind: str, iommu: Iommu | None, told: bool) -> None:
+    shown = [GUEST_IOMMU.known(iommu, lines=(1,))] if iommu else []
+    findings = {f.id for f in diagnose(facts_of(VIRT_KIND.known(kind, lines=(1,)), *shown)).findings}
+    assert ("no_iommu_in_guest" in findings) is told
+
+
+@pytest.mark.parametrize(("size", "told"), [(1 << 20, True), ((1 << 20) - 1, False)])
+def test_a_plateau_begins_at_a_mebibyte(size: int, told: bool) -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", size, size / 40e3, Timing.DEVICE)
+    guest = [*kvm_guest(), COPY.known(CopyResult((row,)), lines=(1,))]
+    findings = {f.id: f for f in diagnose(facts_of(*guest)).findings}
+    assert ("staged_plateau" in findings) is told
+    if told:
+        assert findings["staged_plateau"].claims[0].range == pytest.approx((40.0, 40.0))
+
+
+def test_gpus_of_two_models_do_not_exclude_another_reason() -> None:
+    mixed = tuple(replace(gpu, name=f"Card {gpu.index % 2}") for gpu in EIGHT)
+    guest = [reading for reading in kvm_guest(P2pCode.NS) if reading.fact_id != GPUS.id]
+    alike = verdict("p2p_denied_other", *guest, GPUS.known(EIGHT, lines=(3,)))
+    assert (alike.kind, len(alike.against)) == (VerdictKind.OPEN, 1)
+    assert verdict("p2p_denied_other", *guest, GPUS.known(mixed, lines=(3,))).against == ()
+
+
+def test_a_card_of_a_known_kind_has_a_bandwidth_for_the_floor() -> None:
+    card, model = Gpu(0, "NVIDIA H200"), Model(active_weight_bytes=(4.32e9, 4.32e9))
+    floor = step_floor(facts_of(GPUS.known((card,), lines=(1,)), MODEL.known(model, lines=(1,))), 1)
+    assert floor.missing == ()
+    assert floor.floor_ms == pytest.approx((1.0, 1.0))
+    unknown = step_floor(facts_of(GPUS.known((Gpu(0, "Card"),), lines=(1,)), MODEL.known(model, lines=(1,))), 1)
+    assert len(unknown.missing) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "asks"),
+    [
+        (Model(total_params=70e9, active_params=70e9, active_weight_bytes=(1.0, 1.0)), 8, 0),
+        (Model(total_params=744e9, active_params=40e9, active_weight_bytes=(1.0, 1.0)), 1, 0),
+        (Model(total_params=744e9, active_params=40e9, active_weight_bytes=(1.0, 1.0)), 8, 2),
+    ],
+)
+def test_a_batch_of_a_sparse_model_asks_for_its_experts(model: Model, tokens: int, asks: int) -> None:
+    known = facts_of(GPUS.known((Gpu(0, "NVIDIA H200"),), lines=(1,)), MODEL.known(model, lines=(1,)))
+    assert len(step_floor(known, tokens).missing) == asks
+
+
+def test_each_layer_has_two_all_reduces() -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", 16384, 20.0, Timing.DEVICE)
+    copies, parallel = COPY.known(CopyResult((row,)), lines=(1,)), PARALLELISM.known(Parallelism(tp=8), lines=(1,))
+
+    def comm_ms(layers: int) -> tuple[float, float]:
+        model = MODEL.known(Model(layers=layers, hidden_size=4096, activation_bytes=2), lines=(1,))
+        cost = communication(Situation(facts_of(copies, parallel, model)), 1).comm_ms
+        assert cost is not None
+        return cost
+
+    assert comm_ms(80) == pytest.approx([4 * end for end in comm_ms(20)])
+    assert comm_ms(1)[1] > 2 * 14 * 20.0 / 1e3  # two, each of at least fourteen copies in a row
+
+
+def test_p3_alone_looks_after_the_network() -> None:
+    assert {phase: "network" in host_parts(phase, Do.APPLY) for phase in ("P2", "P3")} == {"P2": False, "P3": True}
+
+
+def test_a_flag_that_switches_graphs_off_is_a_setting_by_itself() -> None:
+    engine = ENGINE.known(Engine("vllm", flags={"--enforce-eager": "", "--max-num-seqs": "8"}), lines=(1,))
+    bare = [reading for reading in kvm_guest(P2pCode.OK) if reading.fact_id != VIRT_KIND.id]
+    script = phase_script(facts_of(*bare, engine), "P1", Do.APPLY, role="guest")
+    assert "without --enforce-eager" in script.changes
+    assert not any("max-num-seqs" in change for change in script.changes)

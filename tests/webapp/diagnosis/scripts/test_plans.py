@@ -134,6 +134,19 @@ def test_the_board_keeps_its_version(machine: str, new: str) -> None:
     assert new_values(script)[1:] == ["mapping=pro6000,pcie=1"] * 8
 
 
+def test_network_cards_alone_have_hardware_addresses() -> None:
+    card = "virtio=BC:24:11:0A:0B:0C,bridge=vmbr0"
+    script = made("P3", vm(usb0="host=1234:5678", net0=card, ide2="none,media=cdrom"))
+    assert "bc:24:11:0a:0b:0c" in script.text
+    assert "1234:5678" not in script.text
+
+
+def test_a_host_of_one_core_a_socket_does_not_split_over_two_nodes() -> None:
+    nodes = HOST_NUMA_NODES.known((NumaNode(0, "0-31", 393216), NumaNode(1, "32-63", 393216)), lines=(1,))
+    with pytest.raises(ScriptError, match="1 cores and 442368 MiB do not split over 2 nodes"):
+        made("P4", vm(cores="", sockets="", memory="442368"), nodes)
+
+
 def test_a_machine_that_is_not_whole_is_refused() -> None:
     part = VMS.known((Vm(id=128, name="llm-one", config={"name": "llm-one"}, filtered=True),))
     with pytest.raises(ScriptError, match="whole configuration of VM 128 has not been read"):
