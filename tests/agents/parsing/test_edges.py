@@ -14,8 +14,10 @@ from agents.parsing import (
     json_text,
     kernel_lines,
     kernels,
+    libvirt,
     modprobe,
     nccl_tests,
+    nsys,
     nvbandwidth_json,
     payload_lines,
     profile_lines,
@@ -248,3 +250,71 @@ def test_the_program_of_a_json_report_is_named_by_its_arguments() -> None:
     report = {"args": ["./build/all_reduce_perf", "-b", "1M"], "env": [], "results": [row]}
     (table,) = nccl_tests.parse(json.dumps(report))
     assert table.collective == "all_reduce"
+
+
+def test_each_column_of_dmon_has_its_unit() -> None:
+    text = (
+        "# gpu    pwr  gtemp     sm    mem   pclk  rxpci  txpci     fb\n"
+        "# Idx      W      C      %      %    MHz   MB/s   MB/s     MB\n"
+        + "    0    330     62     97     41   2400  12000   8000  91000\n"
+        * 3
+    )
+    (gpu,), lines, *_ = gpu_monitor.parse(text)
+    assert (gpu.power_w, gpu.temperature_celsius, gpu.sm_clock_mhz) == (330, 62, 2400)
+    assert (gpu.busy_percent, gpu.memory_busy_percent, gpu.memory_used_mib) == (97, 41, 91000)
+    assert (gpu.pcie_rx_gb_per_s, gpu.pcie_tx_gb_per_s) == (12.0, 8.0)
+    assert lines == (3, 4, 5)
+
+
+_UNITS = {
+    "b": 1 << 36,
+    "bytes": 1 << 36,
+    "KiB": 1 << 26,
+    "k": 1 << 26,
+    "MiB": 1 << 16,
+    "m": 1 << 16,
+    "GiB": 64,
+    "g": 64,
+}
+
+
+@pytest.mark.parametrize(("unit", "count", "mib"), [*((u, n, 1 << 16) for u, n in _UNITS.items()), ("TiB", 2, 1 << 21)])
+def test_memory_of_a_domain_is_in_its_unit(unit: str, count: int, mib: int) -> None:
+    text = f"<domain type='kvm'>\n  <name>one</name>\n  <memory unit='{unit}'>{count}</memory>\n</domain>\n"
+    (vm,) = libvirt.parse(text)
+    assert vm.memory_mib == mib
+
+
+def test_a_power_brake_is_told() -> None:
+    head = {"telemetry": ["gpu", "throttle_bits"], "every_s": 1.0}
+    samples = [{"at_s": float(at), "gpus": [[0, 0x88]]} for at in range(4)]
+    payload = payload_lines.read(_payload("peerpath.any/1", head, *samples), "peerpath.any/1")
+    (gpu,), _ = telemetry_lines.parse(payload)
+    assert gpu.throttle_reasons == ("hardware slowdown", "power brake")
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "read"),
+    [
+        ("Start (ns),Duration (ns),CorrId,Device,Name", "0,1000,1,0,gemm", True),
+        ("Start (ns),Duration (ns),CorrId,Strm,Name", "0,1000,1,0,gemm", False),
+        ("Start (ns),Duration (ns),Strm,Device,Name", "0,1000,1,0,gemm", False),
+        ("Time (%),Total Time (ns),Instances,Avg (ns),Name", "50.0,1000,2,500,gemm", True),
+        ("Time (%),Total Time (ns),Num Calls,Avg (ns),Name", "50.0,1000,2,500,cudaLaunchKernel", False),
+    ],
+)
+def test_a_table_of_kernels_is_told_from_others(head: str, row: str, read: bool) -> None:
+    assert (nsys.parse(f"{head}\n{row}\n") is not None) is read
+
+
+def test_steps_are_told_by_marks_of_the_device_with_most_kernels() -> None:
+    kernel = {"kernels": [[1, 0, at * 100.0, 60.0] for at in range(40)]}
+    marks = {"marks": [["execute_context_0(0)_generation_1(1)", 0, 7, at * 400.0] for at in range(10)]}
+    stray = {"marks": [["no step at all", 0, 7, 5.0], ["execute_context_0(0)_generation_1(1)", 1, 7, None]]}
+    text = _payload(profile_lines.SCHEMA, {"kernel_name": 1, "text": "gemm"}, {"rank": 3}, kernel, marks, stray)
+    trace = profile_lines.parse(text).trace
+    assert trace is not None
+    assert (trace.device, trace.rank) == ("0", 3)
+    profile = trace.steps.profile
+    assert profile is not None
+    assert [profile.nccl_ms, profile.other_ms, profile.gaps_ms] == pytest.approx([0.0, 0.24, 0.16])
