@@ -9,6 +9,7 @@ import pytest
 
 from agents.facts.bench import Profile
 from agents.parsing import (
+    copy_table,
     delivery_lines,
     gpu_monitor,
     json_text,
@@ -318,3 +319,23 @@ def test_steps_are_told_by_marks_of_the_device_with_most_kernels() -> None:
     profile = trace.steps.profile
     assert profile is not None
     assert [profile.nccl_ms, profile.other_ms, profile.gaps_ms] == pytest.approx([0.0, 0.24, 0.16])
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "time_us", "rate"),
+    [
+        ("GPU0 -> GPU1 4 MB 100.0 us 41.94 GB/s", 4 << 20, 100.0, 41.94),
+        ("GPU0 -> GPU1 4 MiB 100.0 us", 4 << 20, 100.0, 41.94304),
+        ("GPU0 -> GPU1 4 MiB 41.94304 GB/s", 4 << 20, 100.0, 41.94304),
+        ("GPU0 -> GPU1 4 MB 41.94304 GB/s", 4 << 20, 100.0, 41.94304),
+        ("GPU0 -> GPU1 4000000 bytes 100.0 us", 4_000_000, 100.0, 40.0),
+    ],
+)
+def test_of_size_time_and_rate_two_give_the_third(line: str, size: int, time_us: float, rate: float) -> None:
+    (row,) = copy_table.parse(f"{line}\n").rows
+    assert [row.size_bytes, row.time_us, row.gb_per_s] == pytest.approx([size, time_us, rate])
+
+
+def test_one_unit_of_a_text_counts_for_its_rows_with_a_single_figure() -> None:
+    text = "GPU0 -> GPU1 1 MB 25.0 us 40.0 GB/s\nGPU0 -> GPU1 8 MB 200.0 us\n"
+    assert [row.size_bytes for row in copy_table.parse(text).rows] == [1_000_000, 8_000_000]
