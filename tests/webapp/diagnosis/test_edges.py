@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import (
     COPY,
+    PROFILE,
     SERVING,
     TELEMETRY,
     CopyPath,
     CopyResult,
     CopyRow,
     GpuTelemetry,
+    Profile,
     RejectedRow,
     ServingRow,
     Timing,
@@ -29,13 +32,16 @@ from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_MACHINE
 from agents.facts.workload import MODEL, NOTES, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
+from webapp.diagnosis.answer.headline import headline
 from webapp.diagnosis.case import Case, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
+from webapp.diagnosis.compare.effects import runs_needed
 from webapp.diagnosis.compare.fact_comparisons import names_of
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.prediction.bound import bounds
 from webapp.diagnosis.prediction.communication import communication
 from webapp.diagnosis.prediction.step_floor import step_floor
 from webapp.diagnosis.scripts import Do, phase_script
@@ -311,3 +317,54 @@ def test_a_flag_that_switches_graphs_off_is_a_setting_by_itself() -> None:
     script = phase_script(facts_of(*bare, engine), "P1", Do.APPLY, role="guest")
     assert "without --enforce-eager" in script.changes
     assert not any("max-num-seqs" in change for change in script.changes)
+
+
+@pytest.mark.parametrize(("spread", "runs"), [(0.0145, 3), (0.017, 4), (0.022, 5)])
+def test_both_states_runs_but_two_are_free_to_vary(spread: float, runs: int) -> None:
+    """By the tables of t at 0.04 and 0.4: 3 runs show 5 % up to a spread of 0.0152, 4 to 0.0196, 5 to 0.0231."""
+    times = {"size": (1.0, math.exp(spread * math.sqrt(2)))}
+    assert runs_needed((times, times)) == runs
+
+
+def test_a_single_rank_makes_no_all_reduce() -> None:
+    model = MODEL.known(Model(layers=20, hidden_size=4096, activation_bytes=2), lines=(1,))
+    cost = communication(Situation(facts_of(PARALLELISM.known(Parallelism(tp=1), lines=(1,)), model)), 1)
+    assert (cost.comm_ms, cost.missing) == ((0.0, 0.0), ())
+
+
+@pytest.mark.parametrize(("experts", "active", "asks"), [(256, 8, 0), (256, None, 1), (None, 8, 1), (None, None, 1)])
+def test_either_count_of_experts_is_asked_for(experts: int | None, active: int | None, asks: int) -> None:
+    sparse = Model(total_params=744e9, active_params=40e9, active_weight_bytes=(1.0, 1.0), weight_bytes=(9.0, 9.0))
+    model = MODEL.known(replace(sparse, experts=experts, experts_active=active), lines=(1,))
+    floor = step_floor(facts_of(GPUS.known((Gpu(0, "NVIDIA H200"),), lines=(1,)), model), 8)
+    assert len(floor.missing) == asks
+
+
+@pytest.mark.parametrize(
+    ("profile", "named", "percent"),
+    [
+        (Profile(60.0, 10.0, 5.0, 5.0, 20.0), "Collectives", "60 %"),
+        (Profile(10.0, 60.0, 5.0, 5.0, 20.0), "Attention", "60 %"),
+        (Profile(10.0, 20.0, 5.0, 5.0, 160.0), "Gaps", "80 %"),
+    ],
+)
+def test_the_largest_part_of_a_profile_is_named_with_its_share(profile: Profile, named: str, percent: str) -> None:
+    text = headline(Case(Situation(facts_of(PROFILE.known(profile, lines=(1,)))), ()))
+    assert text.startswith(named)
+    assert percent in text
+
+
+@pytest.mark.parametrize(("rate", "unbounded"), [(10.0, True), (1.0, False)])
+def test_without_a_floor_communication_that_fills_the_step_bounds_no_gain(rate: float, unbounded: bool) -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", 16384, 100.0, Timing.DEVICE)
+    model = Model(layers=80, hidden_size=4096, activation_bytes=2)
+    readings = (
+        COPY.known(CopyResult((row,)), lines=(1,)),
+        PARALLELISM.known(Parallelism(tp=8), lines=(1,)),
+        MODEL.known(model, lines=(1,)),
+        OBSERVED.known((Observed(1, (rate, rate)),), lines=(1,)),
+    )
+    (bound,) = bounds(Situation(facts_of(*readings)))
+    assert bound.floor_ms is None
+    gain = bound.max_gain_remove_comm
+    assert gain is None if unbounded else gain is not None and gain[1] > 1.0

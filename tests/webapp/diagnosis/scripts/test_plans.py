@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -222,3 +223,22 @@ def test_memory_nodes_share_cores_and_memory_and_one_without_memory_gets_none(
     each = str(int(cores) // 2)
     lines = [f"cpus={own},hostnodes={node},memory=221184,policy=bind" for node, own in enumerate(cpus)]
     assert sorted(new_values(script)) == sorted(["1", "2", each, *lines])
+
+
+def test_a_mapping_of_its_own_gives_each_slot_the_clique_of_its_socket() -> None:
+    paths = tuple(GpuPath(a, "0000:00", numa_node=1 - i // 4) for i, a in enumerate(ADDRESSES))
+    pool = tuple(PciMapping(f"gpu{i}", "kpro6", a, "10de:2bb5") for i, a in enumerate(ADDRESSES))
+    intel = PLATFORM.known(Platform(cpu="Intel(R) Xeon(R) Platinum 8480+", sockets=2), lines=(1,))
+    lines = {f"hostpci{i}": f"mapping=gpu{i}" for i in range(8)}
+    known = (GPU_PATHS.known(paths, lines=(1,)), PCI_MAPPINGS.known(pool, lines=(1,)), intel)
+    own = [f"-set device.hostpci{i}.x-nv-gpudirect-clique={1 - i // 4}" for i in range(8)]
+    assert new_values(made("P2", vm(**lines), *known)) == [" ".join(own)]
+
+
+def test_each_variable_of_the_guest_is_given_its_own_value() -> None:
+    off = NCCL_ENV.known({"NCCL_P2P_DISABLE": "1"}, lines=(1,))
+    text = phase_script(facts_of(*kvm_guest(P2pCode.OK), off), "P1", Do.APPLY, role="guest").text
+    values = dict(re.findall(r"^(value_\d+)='(.*)'$", text, re.M))
+    given = {name: values[value] for name, value in re.findall(r'"\$1" (NCCL_\w+) "\$(value_\d+)"', text)}
+    assert given.items() >= {"NCCL_P2P_LEVEL": "PHB", "NCCL_P2P_DISABLE": "0"}.items()
+    assert len(given) == len(values)
