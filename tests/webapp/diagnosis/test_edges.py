@@ -35,7 +35,7 @@ from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.answer.headline import headline
 from webapp.diagnosis.case import Case, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
-from webapp.diagnosis.compare.effects import runs_needed
+from webapp.diagnosis.compare.effects import minimum_detectable, runs_needed
 from webapp.diagnosis.compare.fact_comparisons import names_of
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.contradictions import find
@@ -368,3 +368,9 @@ def test_without_a_floor_communication_that_fills_the_step_bounds_no_gain(rate: 
     assert bound.floor_ms is None
     gain = bound.max_gain_remove_comm
     assert gain is None if unbounded else gain is not None and gain[1] > 1.0
+
+
+@pytest.mark.parametrize(("runs", "change"), [(1, None), (2, 0.1133), (3, 0.0626)])
+def test_what_runs_can_show_follows_the_tables_of_t(runs: int, change: float | None) -> None:
+    """Two runs each: (4.303 + 1.061) · 0.02; three: (2.776 + 0.941) · 0.02 · √(2/3)."""
+    assert minimum_detectable(0.02, runs) == (change and pytest.approx(change, rel=5e-3))

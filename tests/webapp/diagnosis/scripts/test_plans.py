@@ -12,10 +12,11 @@ import pytest
 from agents.facts import Reading
 from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, GPU_COUNT_SMI, BarFailure
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PLATFORM, GpuPath, IommuGroup, PciMapping, Platform
-from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
+from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_TRANSPORTS, Engine, NcclTransports
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import HOST_NUMA_NODES, VIRT_KIND, NumaNode
 from agents.facts.vm import VMS, Vm
+from agents.facts.workload import PARALLELISM, Parallelism
 from agents.parsing import qm_config
 from tests.standin.pve_host import ADDRESSES, KPRO6
 from tests.webapp.diagnosis.building import facts_of, kvm_guest
@@ -242,3 +243,12 @@ def test_each_variable_of_the_guest_is_given_its_own_value() -> None:
     given = {name: values[value] for name, value in re.findall(r'"\$1" (NCCL_\w+) "\$(value_\d+)"', text)}
     assert given.items() >= {"NCCL_P2P_LEVEL": "PHB", "NCCL_P2P_DISABLE": "0"}.items()
     assert len(given) == len(values)
+
+
+def test_one_rank_has_a_guest_script_for_its_flags_alone() -> None:
+    guest = (*kvm_guest(P2pCode.OK), PARALLELISM.known(Parallelism(tp=1), lines=(1,)))
+    engine = ENGINE.known(Engine("vllm", flags={"--enforce-eager": ""}), lines=(1,))
+    script = phase_script(facts_of(*guest, engine), "P1", Do.APPLY, role="guest")
+    assert script.changes == ("without --enforce-eager",)
+    with pytest.raises(ScriptError):
+        phase_script(facts_of(*guest), "P1", Do.APPLY, role="guest")
