@@ -322,7 +322,7 @@ def test_a_flag_that_switches_graphs_off_is_a_setting_by_itself() -> None:
 @pytest.mark.parametrize(("spread", "runs"), [(0.0145, 3), (0.017, 4), (0.022, 5)])
 def test_both_states_runs_but_two_are_free_to_vary(spread: float, runs: int) -> None:
     """By the tables of t at 0.04 and 0.4: 3 runs show 5 % up to a spread of 0.0152, 4 to 0.0196, 5 to 0.0231."""
-    times = {"size": (1.0, math.exp(spread * math.sqrt(2)))}
+    times = {("peer", 12288): (1.0, math.exp(spread * math.sqrt(2)))}
     assert runs_needed((times, times)) == runs
 
 
