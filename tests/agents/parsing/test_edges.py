@@ -9,6 +9,7 @@ import pytest
 
 from agents.facts.bench import Profile
 from agents.parsing import (
+    containers,
     copy_table,
     delivery_lines,
     gpu_monitor,
@@ -339,3 +340,102 @@ def test_of_size_time_and_rate_two_give_the_third(line: str, size: int, time_us:
 def test_one_unit_of_a_text_counts_for_its_rows_with_a_single_figure() -> None:
     text = "GPU0 -> GPU1 1 MB 25.0 us 40.0 GB/s\nGPU0 -> GPU1 8 MB 200.0 us\n"
     assert [row.size_bytes for row in copy_table.parse(text).rows] == [1_000_000, 8_000_000]
+
+
+def test_a_command_goes_on_below_a_backslash_and_ends_where_none_is() -> None:
+    text = (
+        "/usr/bin/kvm -id 101 -machine q35 \\\n"
+        "    -device vfio-pci,host=0000:41:00.0,id=hostpci0 \\\n"
+        "    -m 4096\n"
+        "-name later\n"
+        "some other line\n"
+        "-uuid 9d0a5f8e-7777-4888-9999-aaaabbbbcccc\n"
+    )
+    first = qemu_command.parse(text)[0]
+    assert first.lines == (1, 2, 3, 4)
+    assert [device.id for device in first.command.devices] == ["hostpci0"]
+    assert first.command.uuid is None
+
+
+def test_a_value_below_a_backslash_belongs_to_its_option() -> None:
+    text = "/usr/bin/kvm -id 101 -cpu \\\nhost,kvm=off \\\n-m 4096\nhost,kvm=on\n"
+    (command,) = qemu_command.parse(text)
+    assert command.lines == (1, 2, 3)
+
+
+def test_words_one_a_line_end_where_a_program_is_named() -> None:
+    device = "vfio-pci,host=0000:41:00.0,id=hostpci0"
+    text = f"/usr/bin/kvm\n-id\n101\n-device\n{device}\n-name\nkvm\n/usr/bin/kvm\n-id\n102\n-device\n{device}\n"
+    assert [command.command.vm_id for command in qemu_command.parse(text)] == [101, 102]
+
+
+@pytest.mark.parametrize(
+    ("entry", "ids"),
+    [
+        ({"vmid": 128, "status": "running", "maxmem": 463856467968, "name": "one"}, [128]),
+        ({"vmid": 128, "status": "running"}, [128]),
+        ({"key": "machine", "value": "q35", "digest": "x"}, []),
+        ({"value": "q35"}, []),
+    ],
+)
+def test_objects_of_pvesh_are_told_by_their_keys(entry: dict[str, Any], ids: list[int]) -> None:
+    vms = qm_config.parse(f"pvesh get /nodes/one/qemu --output-format json\n{json.dumps([entry])}\n")
+    assert [vm.id for vm in vms] == ids
+    if entry.get("maxmem"):
+        assert vms[0].memory_mib == 442368
+
+
+@pytest.mark.parametrize(
+    ("host", "shm_mib"),
+    [
+        ({"ShmSize": 67108864, "IpcMode": "private"}, 64),
+        ({"ShmSize": 67108864, "IpcMode": "host"}, None),
+        ({"ShmSize": 0, "IpcMode": "private"}, None),
+        ({"IpcMode": "private"}, None),
+    ],
+)
+def test_shared_memory_of_a_container_counts_where_it_is_its_own(host: dict[str, Any], shm_mib: int | None) -> None:
+    entry = {"Name": "/engine", "HostConfig": host, "Config": {"Image": "vllm/vllm-openai:v0.26"}}
+    text = json.dumps([entry])
+    assert containers.is_inspect(text)
+    assert not containers.is_inspect("CONTAINER of something\n")
+    (container,), _, _ = containers.parse(text)
+    assert (container.name, container.shm_mib) == ("engine", shm_mib)
+
+
+def test_a_pair_with_every_way_tried_is_not_missing() -> None:
+    common = {"source": "0", "destination": "1", "verdict": "right", "mapping": "one_process", "size_bytes": 4096}
+    rows = [{**common, "method": method} for method in sorted(delivery_lines.METHODS)]
+    whole = delivery_lines.parse(_payload(delivery_lines.SCHEMA, *rows))
+    assert (whole.pairs, whole.missing) == ({"0->1": True}, ())
+    part = delivery_lines.parse(_payload(delivery_lines.SCHEMA, *rows[:1]))
+    assert (part.pairs, part.missing) == ({}, ("0->1: not every way was tried",))
+
+
+def test_a_rom_without_a_bar_says_nothing_of_it() -> None:
+    text = (
+        "<domain type='kvm'>\n  <name>one</name>\n  <os><type machine='pc-q35-9.0'>hvm</type></os>\n  <devices>\n"
+        "    <hostdev mode='subsystem' type='pci'>\n      <source>\n"
+        "        <address domain='0x0000' bus='0x41' slot='0x00' function='0x0'/>\n      </source>\n"
+        "      <rom file='card.rom'/>\n"
+        "      <address type='pci' domain='0x0000' bus='0x05' slot='0x00' function='0x0'/>\n"
+        "    </hostdev>\n  </devices>\n</domain>\n"
+    )
+    (vm,) = libvirt.parse(text)
+    assert [(device.addresses, device.rombar) for device in vm.hostpci] == [(("0000:41:00.0",), None)]
+    assert not vm.filtered
+    (part,) = libvirt.parse(text.replace("<type machine='pc-q35-9.0'>hvm</type>", ""))
+    assert part.filtered
+
+
+@pytest.mark.parametrize(("output", "kept"), [(100.0, True), (104.0, True), (130.0, False), (70.0, False)])
+def test_a_rate_that_tokens_and_duration_do_not_give_is_left_out(output: float, kept: bool) -> None:
+    report = {"output_throughput": output, "total_output_tokens": 10_000, "duration": 100.0, "completed": 40}
+    rows, _, left_out = serving_json.parse(json.dumps(report))
+    assert (len(rows), len(left_out)) == ((1, 0) if kept else (0, 1))
+
+
+def test_a_comment_of_a_configuration_is_no_line_of_it() -> None:
+    text = "### /etc/pve/qemu-server/101.conf\n#cores: 4\n\ncores: 8\nmemory: 4096\nmachine: q35\n"
+    (vm,) = qm_config.parse(text)
+    assert vm.config == {"cores": "8", "memory": "4096", "machine": "q35"}

@@ -24,12 +24,14 @@ from agents.facts.bench import (
     Timing,
 )
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, Gpu
-from agents.facts.host import ACS, GPU_PATHS, GpuPath
-from agents.facts.nccl import ENGINE, Engine
+from agents.facts.host import ACS, GPU_PATHS, IOMMU_GROUPS, GpuPath, IommuGroup
+from agents.facts.nccl import ENGINE, NCCL_TRANSPORTS, Engine, NcclTransports
 from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode
 from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, MEMORY_MIB, PHYS_BITS, VIRT_KIND, Iommu, MachineType
-from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_MACHINE
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_MACHINE, VMS
 from agents.facts.workload import MODEL, NOTES, OBSERVED, PARALLELISM, Model, Observed, Parallelism
+from agents.parsing import qm_config
+from tests.standin.pve_host import KPRO6
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.answer.headline import headline
@@ -38,11 +40,13 @@ from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.compare.effects import minimum_detectable, runs_needed
 from webapp.diagnosis.compare.fact_comparisons import names_of
 from webapp.diagnosis.compare.p2p_status import p2p_status
+from webapp.diagnosis.compare.serving import failing
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.prediction.bound import bounds
 from webapp.diagnosis.prediction.communication import communication
+from webapp.diagnosis.prediction.layouts import comm_per_token_ms
 from webapp.diagnosis.prediction.step_floor import step_floor
 from webapp.diagnosis.scripts import Do, phase_script
 from webapp.diagnosis.scripts.model import ScriptError
@@ -50,6 +54,7 @@ from webapp.diagnosis.scripts.phase_script import host_parts
 from webapp.diagnosis.scripts.values import hostpci
 from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.qemu_args import hides_kvm
+from webapp.diagnosis.workload import read_workload
 
 READ, TYPED = EvidenceRef("guest.gpus@000000000001", 3), EvidenceRef("workload@000000000002", 1)
 
@@ -374,3 +379,50 @@ def test_without_a_floor_communication_that_fills_the_step_bounds_no_gain(rate: 
 def test_what_runs_can_show_follows_the_tables_of_t(runs: int, change: float | None) -> None:
     """Two runs each: (4.303 + 1.061) · 0.02; three: (2.776 + 0.941) · 0.02 · √(2/3)."""
     assert minimum_detectable(0.02, runs) == (change and pytest.approx(change, rel=5e-3))
+
+
+@pytest.mark.parametrize(
+    ("requests", "errors", "fails"), [(100, 0, False), (100, 1, False), (100, 50, True), (None, 3, True), (0, 0, False)]
+)
+def test_a_rung_fails_where_many_of_its_requests_did(requests: int | None, errors: int, fails: bool) -> None:
+    assert failing(ServingRow(4, 90.0, requests=requests, errors=errors)) is fails
+
+
+def test_where_no_topology_was_read_a_p2p_connection_may_be_nvlinks() -> None:
+    used = NCCL_TRANSPORTS.known(NcclTransports(p2p=8), lines=(1,))
+    wide = TOPOLOGY.known(topology(8, "PHB"), lines=(1,))
+    unread, known = (diagnose(facts_of(used, *more)).ladder for more in ((), (wide,)))
+    assert any("the topology was not read" in gate.why for gate in unread if gate.gate == "used")
+    assert not any("the topology was not read" in gate.why for gate in known if gate.gate == "used")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Model(hidden_size=4096, activation_bytes=2),
+        Model(layers=20, activation_bytes=2),
+        Model(layers=20, hidden_size=4096),
+    ],
+)
+def test_a_layout_without_the_models_shape_has_no_cost(model: Model) -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", 16384, 20.0, Timing.DEVICE)
+    situation = Situation(facts_of(COPY.known(CopyResult((row,)), lines=(1,)), MODEL.known(model, lines=(1,))))
+    assert comm_per_token_ms(situation, 4) is None
+    assert comm_per_token_ms(situation, 1) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("value", "count"), [(0, 0), (3, 3)])
+def test_draft_tokens_may_be_none_and_are_no_switch(value: int, count: int) -> None:
+    (reading,) = [r for r in read_workload({"model": {"draft_tokens": value}}) if r.fact_id == MODEL.id]
+    assert reading.value is not None
+    assert reading.value.draft_tokens == count
+    with pytest.raises(ValueError, match="draft_tokens"):
+        list(read_workload({"model": {"draft_tokens": False}}))
+
+
+def test_the_verified_cliques_are_those_of_the_gpus() -> None:
+    config = "### /etc/pve/qemu-server/128.conf\n" + KPRO6 + "hostpci8: 0000:05:00.0\n"
+    card = IommuGroup(5, ("0000:05:00.0",), ("05:00.0 Ethernet controller: Mellanox",))
+    vms, groups = VMS.known(qm_config.parse(config), lines=(1,)), IOMMU_GROUPS.known((card,), lines=(1,))
+    script = phase_script(facts_of(*kvm_guest(), vms, groups), "P2", Do.VERIFY)
+    assert "cliques='" + " ".join(f"hostpci{i}=0" for i in range(8)) + "'" in script.text
