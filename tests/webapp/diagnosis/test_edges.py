@@ -35,7 +35,7 @@ from tests.standin.pve_host import KPRO6
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.answer.headline import headline
-from webapp.diagnosis.case import Case, VerdictKind
+from webapp.diagnosis.case import Case, OptionStatus, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.compare.effects import minimum_detectable, runs_needed
 from webapp.diagnosis.compare.fact_comparisons import names_of
@@ -426,3 +426,21 @@ def test_the_verified_cliques_are_those_of_the_gpus() -> None:
     vms, groups = VMS.known(qm_config.parse(config), lines=(1,)), IOMMU_GROUPS.known((card,), lines=(1,))
     script = phase_script(facts_of(*kvm_guest(), vms, groups), "P2", Do.VERIFY)
     assert "cliques='" + " ".join(f"hostpci{i}=0" for i in range(8)) + "'" in script.text
+
+
+def test_a_subset_is_blocked_by_the_size_that_the_parameters_need() -> None:
+    model = Model("Large-NVFP4", total_params=800e9, weight_bytes=(450e9, 460e9))
+    gpus = GPUS.known(tuple(replace(gpu, vram_mib=97887) for gpu in EIGHT), lines=(1,))
+    known = facts_of(gpus, MODEL.known(model, lines=(1,)), PARALLELISM.known(Parallelism(tp=8), lines=(1,)))
+    advice = diagnose(known).advice["tp_subset"]
+    assert advice.status is OptionStatus.BLOCKED
+    assert "800 billion parameters at 4.5 bits" in advice.why[1].text
+    assert "450 GB" in advice.why[1].text
+
+
+def test_kernels_that_spin_are_told_with_their_share_of_the_power() -> None:
+    gpus = tuple(replace(gpu, utilisation_percent=100, power_w=90.0, power_limit_w=600.0) for gpu in EIGHT)
+    answer = verdict("hang", GPUS.known(gpus, lines=(1,)))
+    assert [claim.text for claim in answer.for_] == [
+        "utilisation is 100 % at 15 % of the power limit in one snapshot: kernels that wait"
+    ]
