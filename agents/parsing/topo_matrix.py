@@ -195,7 +195,8 @@ def _topology(draft: _Draft) -> Topology | None:
 def _drop_half_cells(rows: dict[str, _Row], width: int, affinity_columns: int) -> None:
     """Drops the last cell of a cut row: "NV1" may be the start of "NV18", and "0-3" of "0-31"."""
     for name, row in rows.items():
-        if len(row.links) < width and row.links[-1:] and row.links[-1].startswith("NV"):
+        ends_in_links = len(row.links) < width or (affinity_columns and not row.affinity and _GPU.fullmatch(name))
+        if ends_in_links and row.links[-1:] and row.links[-1].startswith("NV"):
             row.links.pop()
         elif len(row.affinity) < affinity_columns and row.affinity and _GPU.fullmatch(name):
             row.affinity.pop()
