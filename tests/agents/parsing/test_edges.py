@@ -25,6 +25,7 @@ from agents.parsing import (
     profile_lines,
     qemu_command,
     qm_config,
+    serving,
     serving_json,
     smi_csv,
     telemetry_lines,
@@ -439,3 +440,26 @@ def test_a_comment_of_a_configuration_is_no_line_of_it() -> None:
     text = "### /etc/pve/qemu-server/101.conf\n#cores: 4\n\ncores: 8\nmemory: 4096\nmachine: q35\n"
     (vm,) = qm_config.parse(text)
     assert vm.config == {"cores": "8", "memory": "4096", "machine": "q35"}
+
+
+def test_a_serving_block_keeps_its_first_finite_values_and_its_printed_limit() -> None:
+    text = """$ vllm bench serve --max-concurrency 4
+============ Serving Benchmark Result ============
+Successful requests:                     32
+Maximum request concurrency:             8
+Output token throughput (tok/s):         410.50
+Median TPOT (ms):                        nan
+Mean TPOT (ms):                          9.50
+P99 TTFT (ms):                           inf
+Output token throughput (tok/s):         1.00
+==================================================
+"""
+    (row,), _ = serving.parse(text)
+    assert (row.concurrency, row.output_tokens_per_s, row.time_per_output_token_ms, row.ttft_p99_ms) == (
+        8,
+        410.5,
+        9.5,
+        None,
+    )
+    without_limit = text.replace("Maximum request concurrency:             8\n", "")
+    assert serving.parse(without_limit)[0][0].concurrency == 4

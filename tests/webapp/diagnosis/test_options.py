@@ -9,14 +9,26 @@ import pytest
 
 from agents.facts import Reading
 from agents.facts.bench import DELIVERY, PROFILE, DeliveryResult, Profile
-from agents.facts.gpu import GPUS, Gpu
-from agents.facts.host import CPU_GOVERNOR, GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, CpuGovernor, GpuPath, VfioError
+from agents.facts.gpu import FABRIC, GPUS, Fabric, Gpu
+from agents.facts.host import (
+    CPU_GOVERNOR,
+    GPU_PATHS,
+    HOST_CMDLINE,
+    PCI_MAPPINGS,
+    PLATFORM,
+    VFIO_ERRORS,
+    CpuGovernor,
+    GpuPath,
+    PciMapping,
+    Platform,
+    VfioError,
+)
 from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
-from agents.facts.p2p import P2pCode
-from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, MachineType
-from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_HOSTPCI, VM_MACHINE, HostPci
+from agents.facts.p2p import TOPOLOGY, P2pCode
+from agents.facts.platform import KERNEL_CMDLINE, KVM_VISIBLE, MACHINE_TYPE, VIRT_KIND, MachineType
+from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_CPU_HIDDEN, VM_HOSTPCI, VM_MACHINE, VM_NUMA, HostPci
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
-from tests.webapp.diagnosis.building import facts_of, kvm_guest
+from tests.webapp.diagnosis.building import facts_of, kvm_guest, topology
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
@@ -261,3 +273,73 @@ def test_what_nobody_showed_about_the_clique_is_said() -> None:
     assert "no public report of it on i440FX" in texts
     after = " ".join(claim.text for claim in diagnosed("after").advice["gpudirect_clique"].why)
     assert "i440FX" not in after
+
+
+def parallel(**sizes: int) -> Reading[Any]:
+    return PARALLELISM.known(Parallelism(**sizes))
+
+
+BRANCHES: list[tuple[str, tuple[Reading[Any], ...], OptionStatus, str]] = [
+    ("tp4_pp2", (), S.POSSIBLE, "was not given"),
+    ("tp4_pp2", (parallel(tp=2),), S.BLOCKED, "can be halved"),
+    ("tp4_pp2", (parallel(tp=5),), S.BLOCKED, "can be halved"),
+    ("tp4_pp2", (parallel(tp=4),), S.POSSIBLE, "2 ring steps take the place of 6"),
+    ("tp_subset", (), S.POSSIBLE, "was not given"),
+    ("tp_subset", (parallel(tp=1),), S.BLOCKED, "can be halved"),
+    ("tp_subset", (parallel(tp=3),), S.BLOCKED, "can be halved"),
+    ("nccl_sweep", (), S.POSSIBLE, "channels"),
+    ("nccl_sweep", (parallel(tp=1),), S.NO_EFFECT, "makes no all-reduce"),
+    ("nccl_sweep", (parallel(tp=2),), S.RECOMMENDED, "channels"),
+    ("nccl_sweep", (GPUS.known((Gpu(0),)),), S.NO_EFFECT, "one GPU"),
+    ("expert_parallel", (parallel(ep=8),), S.DONE, "expert parallel 8"),
+    ("expert_parallel", (parallel(ep=1),), S.POSSIBLE, "all-to-all"),
+    ("expert_parallel", (MODEL.known(Model(total_params=8e9, active_params=8e9)),), S.BLOCKED, "dense"),
+    ("expert_parallel", (MODEL.known(Model(total_params=8e9, active_params=1e9)),), S.POSSIBLE, "all-to-all"),
+    ("expert_parallel", (MODEL.known(Model()),), S.POSSIBLE, "all-to-all"),
+    ("dp_attention", (PARALLELISM.known(Parallelism(dp_attention=True)),), S.DONE, "in use"),
+    ("dp_attention", (parallel(dp=8),), S.POSSIBLE, "high concurrency"),
+    ("speculative_decoding", (MODEL.known(Model(draft_tokens=0)),), S.POSSIBLE, "drafts"),
+    ("vnuma", (KVM, VM_NUMA.known(True)), S.DONE, "numa: 1"),
+    ("vnuma", (KVM, VM_NUMA.known(False)), S.POSSIBLE, "ask for lscpu"),
+    ("vnuma", (KVM, PLATFORM.known(Platform(sockets=1))), S.NO_EFFECT, "one socket"),
+    ("vnuma", (KVM, PLATFORM.known(Platform(sockets=2))), S.POSSIBLE, "ask for lscpu"),
+    ("fabric_manager", (FABRIC.known(Fabric("Completed")),), S.DONE, "Completed"),
+    ("fabric_manager", (TOPOLOGY.known(topology(2, "PHB")),), S.NO_EFFECT, "no fabric"),
+    ("fabric_manager", (TOPOLOGY.known(topology(2, "NV4")),), S.POSSIBLE, "NVSwitch"),
+    ("fabric_manager", (), S.POSSIBLE, "NVSwitch"),
+    ("pci_realloc", (KERNEL_CMDLINE.known("ro quiet"),), S.NO_EFFECT, "no address space"),
+    ("bare_metal", (BARE,), S.DONE, "no VM"),
+    ("bare_metal", (KVM,), S.POSSIBLE, "no clique is needed"),
+    ("unhide_kvm", (), S.POSSIBLE, "was not read"),
+    ("unhide_kvm", (KVM, KVM_VISIBLE.known(True)), S.DONE, "sees KVM"),
+    ("unhide_kvm", (KVM, VM_CPU_HIDDEN.known(True)), S.RECOMMENDED, "hidden"),
+    ("unhide_kvm", (KVM, VM_HOSTPCI.known((HostPci(0), HostPci(1, x_vga=True)))), S.RECOMMENDED, "hidden"),
+    ("unhide_kvm", (KVM, VM_HOSTPCI.known((HostPci(0),))), S.DONE, "sees KVM"),
+    ("cpu_host", (KVM,), S.POSSIBLE, "was not read"),
+    ("cpu_host", (KVM, VM_CPU.absent("no cpu line")), S.POSSIBLE, "names no CPU type"),
+    ("cpu_host", (KVM, VM_CPU.known("max")), S.DONE, "max"),
+    (
+        "bios_acs_off",
+        (PCI_MAPPINGS.known((PciMapping("gpu", "hgx", "0000:01:00", iommu_group=5),)),),
+        S.NO_EFFECT,
+        "gpu",
+    ),
+    ("cuda_graphs_on", (), S.POSSIBLE, "was not read"),
+    ("cuda_graphs_on", (ENGINE.known(Engine("sglang", flags={"--disable_cuda_graph": ""})),), S.RECOMMENDED, "off"),
+    ("nccl_p2p_level", (*kvm_guest(P2pCode.NS),), S.POSSIBLE, "while the driver refuses"),
+    ("nccl_p2p_disable", (*kvm_guest(P2pCode.NS),), S.NO_EFFECT, "refuses P2P already"),
+    ("nccl_p2p_disable", (*kvm_guest(P2pCode.OK),), S.POSSIBLE, "control arm"),
+    ("clear_acs_on_switch", (*kvm_guest(P2pCode.NS),), S.NO_EFFECT, "no traffic between peers"),
+    ("clear_acs_on_switch", (*kvm_guest(P2pCode.OK),), S.POSSIBLE, "share a switch"),
+    ("remove_clique", (*kvm_guest(P2pCode.NS),), S.NO_EFFECT, "nobody looked"),
+    ("remove_clique", (*kvm_guest(P2pCode.NS), VM_CLIQUE.known((0,) * 8)), S.POSSIBLE, "a clique is set"),
+]
+
+
+@pytest.mark.parametrize(("option", "readings", "status", "says"), BRANCHES)
+def test_each_branch_of_an_option_has_its_status(
+    option: str, readings: tuple[Reading[Any], ...], status: OptionStatus, says: str
+) -> None:
+    advice = judged(option, *readings)
+    assert advice.status is status
+    assert says in advice.why[-1].text or says in advice.why[0].text
