@@ -76,11 +76,10 @@ def _record_engine(chosen, argv):
 
 
 def _record_and_tell(chosen, endpoint, call):
-    ours = f"/tmp/peerpath-profile-{secrets.token_hex(8)}"
+    ours, port = f"/tmp/peerpath-profile-{secrets.token_hex(8)}", endpoint.parts.port
 
     def folders():
-        named = [Path(chosen.trace_dir)] if chosen.trace_dir else []
-        return [*seen_from_here(ours), *named, *configured()]
+        return [*seen_from_here(ours, port), *([Path(chosen.trace_dir)] if chosen.trace_dir else configured(port))]
 
     before = set(traces(folders()))
     try:
@@ -92,9 +91,12 @@ def _record_and_tell(chosen, endpoint, call):
                 " whose --profiler-config says cuda or proton writes none"
             )
             raise Refusal("the engine's trace was not found where this account can read", fix)
+        paths = [path for path in paths if path.parent.name == Path(ours).name] or paths
+        if len({path.parent for path in paths}) > 1:
+            raise Refusal("several engines wrote traces just now", "name this one's folder with --trace-dir")
         _tell_first(paths)
     finally:
-        if not remove(ours):
+        if not remove(seen_from_here(ours, port)):
             say(note=f"{ours} could not be removed")
 
 

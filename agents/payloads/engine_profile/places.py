@@ -9,13 +9,21 @@ import time
 from pathlib import Path
 
 ENGINES = re.compile(rb"sglang|vllm", re.IGNORECASE)
+PORT = re.compile(rb"--port[ =](\d+)")
 # Rank 0 of whatever the engine counts, as SGLang and vLLM name their files.
 FIRST_RANK = re.compile(r"(?:TP-0(?:\D|$)|rank[-_]?0(?:\D|$))")
 QUIET_SECONDS = 2.0  # without growth: then a file is complete
 
 
-def engines():
-    """(root, working folder, environment, arguments) of each readable engine process."""
+def engines(port):
+    """(root, working folder, environment, arguments) of each readable engine process; of those whose command line names
+    this port alone, where one does. In a container an engine may name another port than it is reached by."""
+    processes = list(_processes())
+    named = [process for process in processes if int((PORT.search(b" ".join(process[3])) or [0, -1])[1]) == port]
+    return named or processes
+
+
+def _processes():
     for process in Path("/proc").glob("[0-9]*"):
         try:
             argv = (process / "cmdline").read_bytes().split(b"\0")
@@ -28,9 +36,9 @@ def engines():
             continue
 
 
-def configured():
+def configured(port):
     """The trace folders that running engines are configured with, as paths of this machine."""
-    for root, cwd, environment, argv in engines():
+    for root, cwd, environment, argv in engines(port):
         home = next((line[5:].decode() for line in environment if line.startswith(b"HOME=")), "/")
         for folder in _configured_folders(environment, argv):
             whole = home + folder[1:] if folder.split("/")[0] == "~" else folder
@@ -54,9 +62,9 @@ def _configured_folders(environment, argv):
             yield str(json.loads(value)["torch_profiler_dir"])
 
 
-def seen_from_here(folder):
+def seen_from_here(folder, port):
     """The folder itself, and its place in each engine's container."""
-    return [Path(folder), *(root / folder.lstrip("/") for root, *_ in engines())]
+    return [Path(folder), *(root / folder.lstrip("/") for root, *_ in engines(port))]
 
 
 def traces(folders):
@@ -87,8 +95,8 @@ def new_traces(folders, before, until):
     return []
 
 
-def remove(folder):
-    """Removes the folder. True when nothing of it is left."""
-    for path in seen_from_here(folder):
+def remove(places):
+    """Removes these folders. True when nothing of them is left."""
+    for path in places:
         shutil.rmtree(str(path), ignore_errors=True)
-    return not any(path.exists() for path in seen_from_here(folder))
+    return not any(path.exists() for path in places)

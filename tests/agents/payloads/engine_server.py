@@ -39,6 +39,7 @@ class Engine:
     admin_key: bool = False
     trace: dict[str, Any] | None = None
     hides: Path | None = None  # where it writes traces although it was asked for another folder
+    also: Path | None = None  # where another engine writes at that moment
     trace_folder: Path | None = None
     port: int = 0
     prompts: list[str] = field(default_factory=list)
@@ -119,13 +120,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _write_traces(self) -> None:
         assert self.engine.trace_folder
-        self.engine.trace_folder.mkdir(exist_ok=True)
-        for rank in (1, 0):
-            name = f"1700000000.5-TP-{rank}.trace.json.gz"
-            said = {"distributedInfo": {"rank": rank}, **(self.engine.trace or {})}
-            said["distributedInfo"] = {"rank": rank}
-            path = self.engine.trace_folder / name
-            path.write_bytes(gzip.compress(json.dumps(said, indent=1).encode()))
+        for folder in filter(None, (self.engine.also, self.engine.trace_folder)):
+            folder.mkdir(exist_ok=True, parents=True)
+            for rank in (1, 0):
+                said = {**(self.engine.trace or {}), "distributedInfo": {"rank": rank}}
+                path = folder / f"1700000000.5-TP-{rank}.trace.json.gz"
+                path.write_bytes(gzip.compress(json.dumps(said, indent=1).encode()))
 
     def _answer(self, status: int, body: Any) -> None:
         raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("shipped") / "program"
     path.write_bytes(BENCHMARK.payload_source())
     return path
+
+
+@contextmanager
+def another_engine(home: Path, port: int, option: str = "--profiler-config") -> Iterator[None]:
+    """A process whose command line is that of a vLLM at this port, with its folder of traces."""
+    words = ("vllm", "serve", "--port", str(port), f"{option}.torch_profiler_dir", "~/traces")
+    asleep = (sys.executable, "-c", "import time; time.sleep(60)", *words)
+    with subprocess.Popen(asleep, env={"HOME": str(home)}) as process:
+        yield
+        process.kill()
 
 
 def trace(steps: int, *, padding: int = 0) -> dict[str, Any]:
@@ -97,7 +109,10 @@ def test_a_profiler_that_wants_its_own_key_says_so(program: Path) -> None:
 
 
 def test_a_trace_that_cannot_be_found_says_how_to_bring_it(program: Path, tmp_path: Path) -> None:
-    with serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path)) as engine:
+    with (
+        serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path / "hidden")) as engine,
+        another_engine(tmp_path, engine.port),
+    ):
         lines, _ = run(program, engine, "--write-seconds", "2")
     assert "upload" in lines[-1]["fix"]
 
@@ -114,15 +129,28 @@ def test_the_folder_that_a_person_names_is_read_and_left(program: Path, tmp_path
 @pytest.mark.parametrize("option", ["--profiler-config", "--profiler_config"])
 def test_the_folder_that_an_engines_command_line_names_is_read(program: Path, tmp_path: Path, option: str) -> None:
     """vLLM takes - and _ in it, and the home of its own account."""
-    words = ("vllm", "serve", f"{option}.torch_profiler_dir", "~/traces")
-    asleep = (sys.executable, "-c", "import time; time.sleep(60)", *words)
     with (
-        subprocess.Popen(asleep, env={"HOME": str(tmp_path)}) as other,
         serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path / "traces")) as engine,
+        another_engine(tmp_path, engine.port, option),
     ):
         _, (profile, _) = run(program, engine)
-        other.kill()
     assert profile.kind is ReadingKind.KNOWN
+
+
+@pytest.mark.parametrize(("ports", "read"), [((1, 0), True), ((1, 2), False)])
+def test_a_trace_of_another_engine_is_never_taken(
+    program: Path, tmp_path: Path, ports: tuple[int, int], read: bool
+) -> None:
+    """ports 0: the engine's own. Without a command line that names it, it may be either of two that wrote."""
+    theirs, own = tmp_path / "theirs", tmp_path / "own"
+    with (
+        serving(Engine(trace=trace(6), step_s=0.01, hides=own / "traces", also=theirs / "traces")) as engine,
+        another_engine(theirs, ports[0] or engine.port),
+        another_engine(own, ports[1] or engine.port),
+    ):
+        lines, (profile, _) = run(program, engine)
+    assert (profile.kind is ReadingKind.KNOWN) is read
+    assert read or "--trace-dir" in lines[-1]["fix"]
 
 
 def test_a_trace_that_is_there_is_only_read(program: Path, tmp_path: Path) -> None:
