@@ -10,7 +10,7 @@ import pytest
 
 from agents.facts import Reading
 from agents.facts.bench import ALLREDUCE, DELIVERY, AllReduceResult, AllReduceRow, DeliveryResult
-from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, NVLINKS, Clique, Fabric, NvLinks
+from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, NVLINKS, Clique, Fabric, Gpu, NvLinks
 from agents.facts.host import ACS, GPU_PATHS, AcsPort, GpuPath
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
@@ -260,3 +260,23 @@ def test_a_redirect_elsewhere_is_no_detour() -> None:
     guest = [*kvm_guest(OK), SHARED]
     assert verdict("acs_detour", *guest, ACS.known((elsewhere, own))).kind == "refuted"
     assert verdict("acs_detour", *guest, ACS.known((elsewhere,))).kind == "open"
+
+
+@pytest.mark.parametrize(
+    ("names", "codes", "kind"),
+    [
+        (("GeForce RTX 3090", "GeForce RTX 3090"), P2P_READ.known(matrix(2, CNS), lines=(1,)), "supported"),
+        (("GeForce RTX 3090", "GeForce RTX 3090"), P2P_WRITE.known(matrix(2, CNS), lines=(1,)), "supported"),
+        (("GeForce RTX 3090", "GeForce RTX 3090"), P2P_READ.known(matrix(2, NS), lines=(1,)), "open"),
+        (("GeForce RTX 3090", "Tesla T4"), P2P_READ.known(matrix(2, CNS), lines=(1,)), "open"),
+        (("NVIDIA L40S", "NVIDIA L40S"), P2P_READ.known(matrix(2, CNS), lines=(1,)), "refuted"),
+        (("NVIDIA L40S", "GeForce RTX 3090"), P2P_READ.known(matrix(2, CNS), lines=(1,)), "open"),
+        (("NVIDIA L40S", "NVIDIA L40S"), P2P_WRITE.known(matrix(2, P2pCode.GNS), lines=(1,)), "supported"),
+        ((None, None), P2P_READ.known(matrix(2, CNS), lines=(1,)), "open"),
+    ],
+)
+def test_the_maker_excludes_a_model_and_not_a_machine_that_has_one(
+    names: tuple[str | None, ...], codes: Reading[Any], kind: str
+) -> None:
+    gpus = GPUS.known(tuple(Gpu(index, name=name) for index, name in enumerate(names)), lines=(2,))
+    assert verdict("p2p_unsupported_gpu", gpus, codes).kind == kind
