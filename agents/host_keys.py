@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from dataclasses import dataclass
 
 import asyncssh
@@ -71,13 +70,6 @@ def _is_entry(line: str) -> bool:
     except (ValueError, asyncssh.KeyImportError):
         return False
     return True
-
-
-def known_hosts_line(host: str, port: int, pin: HostKey) -> str:
-    """One line for a known_hosts file. Raises ValueError for what cannot be a host's name."""
-    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z._:%-]*", host):
-        raise ValueError(f"{host!r} is not the name or address of a host.")
-    return f"{host if port == DEFAULT_PORT else f'[{host}]:{port}'} {pin.line}"
 
 
 async def fetch_host_key(

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from agents.host_keys import known_hosts_line
 from tests.agents.conftest import Sshd, free_port
 from tests.waiting import OWN, wait_until
 from tests.webapp.config.test_diagnose_command import contract, known
@@ -28,7 +27,7 @@ LACKING = {"lspci", "systemd-detect-virt", "lsmod", "dmidecode", "lscpu", "nvidi
 def words(sshd: Sshd, tmp_path: Path, pinned: str = "host_key", identity: str = "user_key") -> tuple[object, ...]:
     """The arguments that reach it, with the pinned key as the only line of a known_hosts file."""
     trusted = tmp_path / "known_hosts"
-    trusted.write_text(known_hosts_line("127.0.0.1", sshd.port, sshd.pin(pinned)) + "\n" if pinned else "")
+    trusted.write_text(f"[127.0.0.1]:{sshd.port} {sshd.pin(pinned).line}\n" if pinned else "")
     source = f"ssh://{getpass.getuser()}@127.0.0.1:{sshd.port}"
     keys = ("--identity", sshd.folder / identity, "--known-hosts", trusted)
     return ("diagnose", source, *keys, "--json")

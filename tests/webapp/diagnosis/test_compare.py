@@ -14,7 +14,8 @@ from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Servi
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.p2p import P2P_READ, P2pCode, P2pMatrix
 from agents.facts.vm import VM_ARGS, VM_CLIQUE
-from webapp.diagnosis.compare.copies import Comparison, Outcome, compare_copies, minimum_detectable
+from webapp.diagnosis.compare.copies import compare_copies
+from webapp.diagnosis.compare.effects import Comparison, Outcome, minimum_detectable
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.compare.serving import by_rung, rung
 from webapp.diagnosis.facts import Facts, Sourced

@@ -5,10 +5,7 @@ import re
 from collections.abc import Sequence
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
-from webapp.diagnosis.compare.effects import Comparison, Key, Outcome, Times, by_run, concluded, minimum_detectable
-
-__all__ = ["Comparison", "Outcome", "compare_copies", "minimum_detectable"]
-
+from webapp.diagnosis.compare.effects import Comparison, Key, Times, by_run, concluded
 
 _SIZE = re.compile(r"\b(\d{1,4}) ?([KMG])i?B\b(?!/)")
 

@@ -16,7 +16,8 @@ from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VM_MACHINE, VMS
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.claim import Basis, Claim, measured_claim
-from webapp.diagnosis.compare.copies import Comparison, compare_copies
+from webapp.diagnosis.compare.copies import compare_copies
+from webapp.diagnosis.compare.effects import Comparison
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import because
