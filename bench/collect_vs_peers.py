@@ -32,7 +32,7 @@ from agents.agent import Watch
 from agents.collector import build_script
 from agents.facts import View
 from agents.framing import read_bundle
-from agents.host_keys import HostKey, known_hosts_line
+from agents.host_keys import HostKey
 from agents.probe import Probe
 from agents.probes import probes_for
 from agents.ssh import SshAgent, SshSpec
@@ -173,7 +173,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, server(Path(name)) as port:
         folder = Path(name)
         pin = HostKey.from_line((folder / "host_key.pub").read_text())
-        (folder / "known_hosts").write_text(known_hosts_line("127.0.0.1", port, pin) + "\n")
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {pin.line}\n")
         python = peers_python(folder)
         medians = measure(
             {
