@@ -10,6 +10,7 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import (
     ALLREDUCE,
+    COPY,
     DELIVERY,
     SERVING,
     AllReduceResult,
@@ -34,6 +35,7 @@ from webapp.diagnosis.compare.conditions import facts_in, side_of
 from webapp.diagnosis.compare.copies import compare_copies
 from webapp.diagnosis.compare.effects import Outcome, SizeEffect, excluded, spread
 from webapp.diagnosis.compare.energy import compare_energy
+from webapp.diagnosis.compare.fact_comparisons import compare_facts
 from webapp.diagnosis.compare.kinds import KINDS, results
 from webapp.diagnosis.compare.post_checks import opens_p2p, post_checks
 from webapp.diagnosis.compare.predictions import Chosen
@@ -230,3 +232,14 @@ def named(epoch: int, names: str) -> Facts:
 def test_what_changed_alike_is_told_once(before: str, after: str, told: list[tuple[str, str, int]]) -> None:
     differences = diff_states(named(0, before), named(1, after)).differences
     assert [(item.before, item.after, len(item.names)) for item in differences] == told
+
+
+def test_what_the_runs_cannot_tell_is_told_as_that() -> None:
+    """Single runs that differ by less than a doubling decide nothing."""
+    old, new = (CopyResult((copy(us),), environment={"driver": "580"}) for us in (8.0, 8.1))
+    facts = Facts.of([*sourced(COPY.known(old), epoch=0), *sourced(COPY.known(new), epoch=1)])
+    measured = verified(facts, Pick(0), Pick(1), frozenset())
+    sides = side_of((), facts), side_of((), facts)
+    (row,) = (r for r in compare_facts(measured, sides, measured[0].gate, (COPY.id,)) if r.fact_id == COPY.id)
+    assert (row.tells, row.named) == (False, True)
+    assert len(row.sources) == 2
