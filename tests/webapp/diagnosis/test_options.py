@@ -343,3 +343,21 @@ def test_each_branch_of_an_option_has_its_status(
     advice = judged(option, *readings)
     assert advice.status is status
     assert says in advice.why[-1].text or says in advice.why[0].text
+
+
+WEIGHT = (Restart.NONE, Restart.ENGINE, Restart.GUEST, Restart.VM, Restart.HOST)
+READ_AT_START = (
+    (("host.kernel_cmdline", "host.iommu_groups"), Restart.HOST),
+    (("vm.",), Restart.VM),
+    (("guest.kernel_cmdline",), Restart.GUEST),
+    (("guest.engine", "guest.nccl_env"), Restart.ENGINE),
+)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_what_is_read_at_a_start_changes_with_that_start(option: str) -> None:
+    """A kernel's line and its IOMMU groups, a VM's configuration, an engine's environment."""
+    changes, downtime = OPTIONS[option].changes, OPTIONS[option].downtime
+    for beginnings, least in READ_AT_START:
+        if any(change.startswith(beginnings) for change in changes):
+            assert WEIGHT.index(downtime) >= WEIGHT.index(least)
